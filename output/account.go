@@ -13,10 +13,10 @@ import (
 	"goprof/profile"
 )
 
-// The account of a recording for people: a few lines that say how much was recorded, how reliable it is, what was
-// hottest, and what the recording cost. SummaryDetails and the summary's JSON have the rest.
+// The account of a recording for people: a few lines on how much was recorded, how reliable it is, what was hottest,
+// and what the recording cost. SummaryDetails and the summary's JSON have the rest.
 
-// SummaryText writes the account that stands at the end of a run.
+// SummaryText writes the account at the end of a run.
 func SummaryText(to io.Writer, s *profile.Summary) error {
 	var tried []string
 	for _, p := range parts(s) {
@@ -35,7 +35,7 @@ func parts(s *profile.Summary) []*profile.Summary {
 	return all
 }
 
-// partText writes the account of one part. Lines that hold for all parts are only in the account of the first one.
+// partText writes the account of one part. Lines that hold for all parts are only in the account of the first part.
 func partText(to io.Writer, s *profile.Summary, further bool, tried *[]string) error {
 	a := account{s: s, further: further, tried: tried}
 	if further || len(s.Parts) > 0 {
@@ -66,7 +66,7 @@ type account struct {
 	tried   *[]string
 }
 
-// try names the command that cures a problem. A command that cures two problems is named once.
+// try adds the command that cures a problem, unless it is already named.
 func (a *account) try(cure string) {
 	if cure == "" || slices.Contains(*a.tried, cure) {
 		return
@@ -116,13 +116,13 @@ func (a *account) amount() {
 	a.line("CPU", "used %s in %s (%s)%s", Span(s.Times.Process), took, cpus(s.Times.Process, s.Meta.Duration), who)
 }
 
-// states returns what threads did, the longest first.
+// states returns the states of the threads, the longest first.
 func (a *account) states() string {
 	const most = 6
 	text := ""
 	for i, part := range a.s.States[:min(len(a.s.States), most)] {
 		if i > 0 && part.Share < 0.005 {
-			break // it would read 0 %
+			break // it would be shown as 0 %
 		}
 		sep := "  "
 		if i == 0 {
@@ -133,7 +133,7 @@ func (a *account) states() string {
 	return text
 }
 
-// profile says how far the recording can be believed.
+// profile writes how reliable the recording is.
 func (a *account) profile() {
 	s := a.s
 	if s.Samples == 0 {
@@ -190,7 +190,7 @@ func (a *account) profile() {
 	}
 }
 
-// wakers says what ended the waits. For waits without a known end it says why the end is not known.
+// wakers writes what ended the waits, or why that is not known.
 func (a *account) wakers() {
 	if len(a.s.Wakers) == 0 {
 		return
@@ -214,7 +214,7 @@ func (a *account) wakers() {
 	}
 }
 
-// lostOrCut says how many samples are lost, and how many stacks are not whole.
+// lostOrCut returns how many samples are lost, and how many stacks are not whole.
 func lostOrCut(s *profile.Summary) string {
 	number := func(n int64) string {
 		if n == 0 {
@@ -228,7 +228,7 @@ func lostOrCut(s *profile.Summary) string {
 	return number(s.Lost) + " lost, " + number(s.Truncated) + " cut"
 }
 
-// virtual says how virtual threads that no carrier ran were counted.
+// virtual writes how virtual threads without a carrier were counted.
 func (a *account) virtual() {
 	v := a.s.Virtual
 	if v == nil {
@@ -251,7 +251,7 @@ func (a *account) virtual() {
 	}
 }
 
-// leftOut counts the looks that became no sample because the user did not want them.
+// leftOut writes how many looks did not become samples because the user did not want them.
 func (a *account) leftOut() {
 	l := a.s.Looks
 	if l == nil {
@@ -266,10 +266,10 @@ func (a *account) leftOut() {
 	}
 }
 
-// accountWidth is how wide the line of the hottest methods becomes, if more than one is on it.
+// accountWidth is the greatest width of the line with the hottest methods, unless it has only one.
 const accountWidth = 110
 
-// AtAGlance returns one line of at most so many columns: what most threads did, if that is known, and the hottest
+// AtAGlance returns one line of at most columns characters: what most threads did, if that is known, and the hottest
 // methods.
 func AtAGlance(s *profile.Summary, columns int) (text string) {
 	if len(s.States) > 0 {
@@ -283,7 +283,7 @@ func AtAGlance(s *profile.Summary, columns int) (text string) {
 	return strings.TrimSuffix(text+hottestText(s.Hottest, columns, 0), ":  ")
 }
 
-// hottestText names as many of the hottest methods as fit into the columns. The first few are named in any case.
+// hottestText names as many of the hottest methods as fit into columns, but at least the first few.
 func hottestText(parts []profile.Part, columns, few int) (text string) {
 	for i := range parts {
 		name := ShortName(CleanName(parts[i].Name))
@@ -307,7 +307,7 @@ func hottestText(parts []profile.Part, columns, few int) (text string) {
 	return text
 }
 
-// allocated says how much memory threads have allocated, and which threads the most.
+// allocated writes how much memory threads have allocated, and which threads allocated the most.
 func (a *account) allocated() {
 	al := a.s.Allocated
 	if al == nil || al.Bytes <= 0 || a.s.Meta.Duration <= 0 {
@@ -336,7 +336,7 @@ func (a *account) allocated() {
 	a.line("Allocated", "%s", text)
 }
 
-// ShortName returns a method's name without its package: of com.shop.Cart.total, Cart.total.
+// ShortName returns a method's name without its package: Cart.total for com.shop.Cart.total.
 func ShortName(name string) string {
 	method := strings.LastIndexByte(name, '.')
 	if method <= 0 || strings.ContainsAny(name, " :") {
@@ -350,10 +350,10 @@ func ShortName(name string) string {
 	return name
 }
 
-// longPause is a pause that a program may feel.
+// longPause is a pause that may disturb a program.
 const longPause = 10 * time.Millisecond
 
-// cost is what the recording has cost the program, and the machine.
+// cost writes what the recording has cost the program, and the machine.
 func (a *account) cost() {
 	s := a.s
 	if a.further && s.Pauses.Count == 0 {
@@ -364,7 +364,7 @@ func (a *account) cost() {
 		held = fmt.Sprintf("threads held %s in all, longest %s", Span(s.Pauses.Total), Span(s.Pauses.Max))
 	}
 	own := "; goprof used " + Span(s.OwnCPU)
-	if s.Meta.Duration >= time.Second { // in less goprof's beginning and end are most of it
+	if s.Meta.Duration >= time.Second { // in a shorter recording, goprof's start and end are most of the cost
 		own = "; goprof " + percentOf(s.OwnCPU, s.Meta.Duration) + " of a CPU"
 	}
 	if a.further {
@@ -377,10 +377,9 @@ func (a *account) cost() {
 	}
 }
 
-// guessedMuch is the share of guessed leaves from which on a reader should know of it.
+// guessedMuch is the share of guessed leaves above which the account mentions them.
 const guessedMuch = 0.2
 
-// notes writes the notes of the account.
 func (a *account) notes() {
 	s := a.s
 	if late, gap := isBehind(s); late {
@@ -402,7 +401,7 @@ func (a *account) notes() {
 		a.line("Note", "--max-overhead lowered the rate from %.4g to %.4g Hz", s.Rate, s.RateLowered)
 	}
 	many := func(n int64, part float64) bool { return s.Samples > 0 && float64(n) >= part*float64(s.Samples) }
-	if many(s.LeafGuessed, guessedMuch) && !many(s.LeafGuessedMost, profile.GuessedMuch) { // else it is a doubt
+	if many(s.LeafGuessed, guessedMuch) && !many(s.LeafGuessedMost, profile.GuessedMuch) { // otherwise it is a doubt
 		a.line("Note", "in %s of the samples it is a guess which inlined method was on top: --leaf sure counts "+
 			"the method around it",
 			percentOf(s.LeafGuessed, s.Samples))
@@ -413,5 +412,5 @@ func (a *account) notes() {
 	}
 }
 
-// mostly returns the key with the largest count; empty if there is none.
+// mostly returns the key with the largest count. It is empty if there is none.
 func mostly(by map[string]int64) string { return append(profile.ByCount(by), "")[0] }

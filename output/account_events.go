@@ -9,7 +9,7 @@ import (
 	"goprof/profile"
 )
 
-// safepoints says how long the JVM waited for its threads.
+// safepoints writes how long the JVM waited for its threads.
 func (a *account) safepoints(took string) {
 	sp := a.s.Safepoints
 	about := ""
@@ -32,7 +32,7 @@ func (a *account) safepoints(took string) {
 	}
 }
 
-// events says how often the events happened: by the kernel's count, or without one, by the samples.
+// events writes how often the events happened, by the kernel's count, or else by the samples.
 func (a *account) events(took string) {
 	s := a.s
 	who := ""
@@ -56,8 +56,8 @@ func (a *account) events(took string) {
 	}
 }
 
-// unfreed returns a line with the memory that was not freed. An allocation hits two probes, and a call that frees
-// memory hits one. docs/evidence/events.md has the cost of a hit.
+// unfreed writes how much memory was not freed. An allocation hits two probes, and a call that frees memory hits one.
+// docs/evidence/events.md has the cost of a hit.
 func (a *account) unfreed(u *profile.Unfreed, calls int64) {
 	part := func(p *profile.UnfreedPart) string {
 		return fmt.Sprintf("%s in %s allocations (%s)", size(p.Bytes), Grouped(p.Allocations),
@@ -89,7 +89,7 @@ func (a *account) unfreed(u *profile.Unfreed, calls int64) {
 	}
 }
 
-// contents says how goprof knows the bytes of each class.
+// contents writes how goprof knows the bytes of each class.
 func (a *account) contents(c *profile.Contents) {
 	a.line("", "bytes by class are those of %s that were read, %s of %s", Count(int(c.Buffers), "buffer"), size(c.Bytes),
 		size(c.Of))
@@ -135,7 +135,7 @@ func (a *account) event(e *profile.EventCount, took, who string) {
 
 func hits(n int64) string { return groupedCount(n, "hit") }
 
-// sumsOfEvents returns the events of a recording. The counts of an event with probes in several functions are added up.
+// sumsOfEvents returns the events of a recording, with one sum for all functions of an event.
 func sumsOfEvents(list []profile.EventCount) (sums []profile.EventCount) {
 	for _, e := range list {
 		i := slices.IndexFunc(sums, func(s profile.EventCount) bool { return s.Name == e.Name })

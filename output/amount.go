@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 )
 
-// Figure returns a weight without its unit's name, as short as a table's column.
+// Figure returns a weight without its unit, in the few digits of a table's column.
 func Figure(w profile.Weight, n int64) string {
 	switch {
 	case w.IsTime():
@@ -37,10 +37,10 @@ func Amount(w profile.Weight, n int64) string {
 	return fmt.Sprintf("%d samples", n)
 }
 
-// Size is an amount of memory in words: 312 B, 1.5 MiB.
+// Size returns an amount of memory in words: 312 B, 1.5 MiB.
 func Size(n uint64) string { return size(int64(min(n, 1<<62))) }
 
-// size is an amount of memory with three digits or so: 312 B, 1.5 MiB.
+// size returns an amount of memory in about three digits: 312 B, 1.5 MiB.
 func size(n int64) string {
 	amount, unit := profile.InUnits(float64(n))
 	return fmt.Sprintf("%.4g %s", amount, cmp.Or(unit, "B"))
@@ -48,8 +48,8 @@ func size(n int64) string {
 
 func inWords(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
-// percentOf returns n as a percentage of of, with as many digits as are meaningful. It is 100 % only if n equals of. It
-// may be more: goprof may use more than one CPU.
+// percentOf returns n divided by of, in percent, with as many digits as are meaningful. It returns 100 % only if n
+// equals of. It may return more: goprof may use more than one CPU.
 func percentOf[N ~int64](n, of N) string {
 	if of <= 0 {
 		return "0 %"
@@ -85,8 +85,8 @@ func cpus(used, in time.Duration) string {
 	return strconv.FormatFloat(n, 'f', 1, 64) + " CPUs"
 }
 
-// Span returns a time with about three digits and its unit: 33.5 s, 0.21 s, 98 µs. A long time is given to the second:
-// 1 h 0 min 7 s.
+// Span returns a time in about three digits with its unit: 33.5 s, 0.21 s, 98 µs. It rounds a long time to seconds: 1 h
+// 0 min 7 s.
 func Span(d time.Duration) string {
 	switch {
 	case d >= 2*time.Minute:
@@ -117,7 +117,7 @@ func longSpan(seconds int64) string {
 	return strings.Join(parts, " ")
 }
 
-// digits keeps three digits, or all before the point.
+// digits writes three digits, or all before the decimal point.
 func digits(v float64) string {
 	switch {
 	case v >= 99.95:
@@ -161,7 +161,7 @@ func Percent(n, of int64) string {
 	return fmt.Sprintf("%.1f%%", p)
 }
 
-// Count is a number of things: "1 thread", "2 threads".
+// Count returns a number with its noun: "1 thread", "2 threads".
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -177,7 +177,7 @@ func groupedCount(n int64, what string) string {
 	return Grouped(n) + " " + what + "s"
 }
 
-// Uptime is two units long: 12s, 3m20s, 5h12m, 41d3h.
+// Uptime returns a time in two units: 12s, 3m20s, 5h12m, 41d3h.
 func Uptime(d time.Duration) string {
 	s := int64(d / time.Second)
 	switch {
@@ -191,10 +191,10 @@ func Uptime(d time.Duration) string {
 	return fmt.Sprintf("%dd%dh", s/86400, s%86400/3600)
 }
 
-// Round leaves about three digits of a duration.
+// Round rounds a duration to about three digits.
 func Round(d time.Duration) time.Duration {
 	unit := time.Duration(1)
-	for d/1000 >= unit { // not d >= 1000*unit, which may be too large for a number
+	for d/1000 >= unit { // 1000*unit may overflow
 		unit *= 10
 	}
 	return d.Round(unit)

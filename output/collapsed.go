@@ -41,8 +41,9 @@ import (
 //
 // # Names
 //
-// In names ';' becomes ','. Control characters (line breaks among them), characters that turn the direction of text,
-// and bytes that are not UTF-8 become '?'. If a name without suffix of its own ends in one, its '[' becomes '('.
+// In names ';' becomes ','. These become '?': control characters (including line breaks), characters that change the
+// direction of text, and bytes that are not UTF-8. If a name without a suffix happens to end in one, its '[' becomes
+// '('.
 func Collapsed(to io.Writer, p *profile.Profile) error {
 	w := bufio.NewWriterSize(to, 64<<10)
 	var digits [20]byte
@@ -66,7 +67,7 @@ const (
 	suffixC1          = "_[1]"
 	suffixInterpreted = "_[0]"
 	suffixInlined     = "_[i]"
-	suffixKernel      = "_[k]" // of other tools' files
+	suffixKernel      = "_[k]" // in files of other tools
 )
 
 func suffixOf(k profile.Kind) string {
@@ -97,7 +98,7 @@ func Label(f *profile.Func, k profile.Kind) string {
 	return name
 }
 
-// cutSuffix splits a label into name and suffix, which is empty if there is none.
+// cutSuffix splits a label into name and suffix. The suffix is empty if there is none.
 func cutSuffix(label string) (name, suffix string) {
 	if n := len(label) - len(suffixCompiled); n > 0 && label[n:n+2] == "_[" && label[n+3] == ']' {
 		switch label[n+2] {
@@ -108,7 +109,7 @@ func cutSuffix(label string) (name, suffix string) {
 	return label, ""
 }
 
-// CleanName makes a name of the target fit for a line of text.
+// CleanName makes a name from the target fit for a line of text.
 func CleanName(name string) string {
 	if name == "" {
 		return "[unknown]"
@@ -117,7 +118,7 @@ func CleanName(name string) string {
 		return name
 	}
 	var b strings.Builder
-	for _, r := range name { // bytes that are no UTF-8 come as RuneError
+	for _, r := range name { // bytes that are not UTF-8 come as RuneError
 		switch {
 		case r == ';':
 			r = ','

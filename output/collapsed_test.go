@@ -67,7 +67,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: reading gives back what was written, whatever the names are.
+// TestRoundTrip: reading returns what was written, for any names.
 func TestRoundTrip(t *testing.T) {
 	p := profile.New()
 	names := []string{"a;b", "x 12", "e\n5", "_[j]", "q_[0]", "", " ", "\xff", "[t tid=1]", "a", "a b", "日本"}

@@ -15,7 +15,7 @@ import (
 	"goprof/profile"
 )
 
-// FuzzCollapsed writes profiles with arbitrary names and reads them again.
+// FuzzCollapsed writes profiles with arbitrary names and reads them back.
 func FuzzCollapsed(f *testing.F) {
 	f.Add([]byte("java.lang.Thread.run\x00a.B.<init>\x01java.lang.Object.wait0"), uint16(3))
 	f.Add([]byte("a;b 9\nc\x00native_[j]\x00\x00tab\t\x01\xff\x00\xe2\x80\xae\x01[main tid=7]\x01[truncated: x]"),

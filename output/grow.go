@@ -1,17 +1,17 @@
 package output
 
-// growth adds nodes to a tree. Most nodes of a tree have one child: only the children of the others are in a map.
+// growth adds nodes to a tree. Most nodes of a tree have one child: only the children of other nodes are in a map.
 type growth struct {
 	tree     *Tree
-	recent   []int32          // of each node: the child that was asked for last, 0 if the node has none
-	siblings map[uint64]int32 // parent and label -> node, where the parent has several children
+	recent   []int32          // by node: the child that was last asked for, 0 if the node has none
+	siblings map[uint64]int32 // parent and label -> node, if the parent has several children
 }
 
 func grow(t *Tree) growth {
 	return growth{tree: t, recent: make([]int32, len(t.Nodes), cap(t.Nodes)), siblings: make(map[uint64]int32)}
 }
 
-// child returns the node of a label below another node. It is made if there is none.
+// child returns the node of a label below another node, and makes it if needed.
 func (g *growth) child(parent, label int32) int32 {
 	recent := g.recent[parent]
 	edge := uint64(parent)<<32 | uint64(label)

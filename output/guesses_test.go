@@ -7,8 +7,8 @@ import (
 	"goprof/profile"
 )
 
-// TestGuessedLeaves: what is written of a profile counts many guesses of a compiled method for that method, and a
-// report says so. The account has it as a doubt, and not as a note as well.
+// TestGuessedLeaves: in output files, many guesses of a compiled method count for that method, and a report says so. In
+// the account they are a doubt, and not also a note.
 func TestGuessedLeaves(t *testing.T) {
 	crunch, mix := &profile.Func{Name: "pek.Pek.crunch"}, &profile.Func{Name: "pek.Pek.mix"}
 	p := profile.New()

@@ -12,11 +12,11 @@ import (
 	"goprof/profile"
 )
 
-// HeapShape says what HeapText shows.
+// HeapShape sets what HeapText shows.
 type HeapShape struct {
 	// Area is the part of the heap to show: young, old, humongous, profile.HeapLive, or empty for all.
 	Area string
-	// Top is how many classes, and how many arrays, are shown. 0 stands for all.
+	// Top bounds the number of classes, and of arrays, that are shown. 0 is no bound.
 	Top int
 }
 
@@ -32,7 +32,7 @@ type heapReport struct {
 	Growth *profile.HeapGrowth `json:"growth,omitempty"`
 }
 
-// HeapJSON writes what fills a heap as JSON, with how it grew if growth is not nil.
+// HeapJSON writes the contents of a heap as JSON. It adds the growth if growth is not nil.
 func HeapJSON(to io.Writer, h *profile.Heap, growth *profile.HeapGrowth, shape HeapShape) error {
 	if h = shape.of(h); shape.Top > 0 {
 		shown := *h
@@ -42,7 +42,7 @@ func HeapJSON(to io.Writer, h *profile.Heap, growth *profile.HeapGrowth, shape H
 	return WriteJSON(to, heapReport{h, growth})
 }
 
-// HeapText writes what fills a heap for people.
+// HeapText writes the contents of a heap, for people.
 func HeapText(to io.Writer, h *profile.Heap, shape HeapShape) error {
 	w := &heapText{Writer: bufio.NewWriter(to), h: shape.of(h), all: h, top: shape.Top}
 	w.head()
@@ -59,7 +59,7 @@ type heapText struct {
 	top int
 }
 
-// head writes which process's heap it is, how much of it was read, and what could not be counted.
+// head writes whose heap it is, how much of it was read, and what could not be counted.
 func (w *heapText) head() {
 	h := w.all
 	limit := ""
@@ -165,12 +165,12 @@ func (w *heapText) classes() {
 }
 
 const (
-	// shownArrays is how many classes of arrays are shown by length, and leastArrays from which share on.
+	// shownArrays bounds the classes of arrays that are shown by length. leastArrays is the least share of such a class.
 	shownArrays = 4
 	leastArrays = 0.02
 )
 
-// lengths shows the largest classes of arrays by length.
+// lengths writes the lengths of arrays in the largest array classes.
 func (w *heapText) lengths() {
 	shown := 0
 	for i := range w.h.Classes {
@@ -198,7 +198,7 @@ func lengthText(from, to uint64) string {
 	return fmt.Sprintf("length %d to %d", from, to)
 }
 
-// leastArray is from which size on an array is shown by itself.
+// leastArray is the least size of an array that has a line of its own.
 const leastArray = 64 << 10
 
 func (w *heapText) largest() {
@@ -223,7 +223,7 @@ func HeapGrowthTitle(g *profile.HeapGrowth) string {
 	return fmt.Sprintf("Growth over %v, %d readings", Round(g.Over), g.Readings)
 }
 
-// HeapGrowthClaims returns sentences: how the part grew as a whole, and how far the growth of classes can be trusted.
+// HeapGrowthClaims returns sentences on how the whole part grew, and how reliable the growth of classes is.
 func HeapGrowthClaims(g *profile.HeapGrowth) (claims []string) {
 	part := "The old generation"
 	if g.Part != "old" {
@@ -250,7 +250,7 @@ func HeapGrowthClaims(g *profile.HeapGrowth) (claims []string) {
 	return claims
 }
 
-// HeapGrowthText writes what grew.
+// HeapGrowthText writes the growth by class.
 func HeapGrowthText(to io.Writer, g *profile.HeapGrowth, top int) error {
 	w := bufio.NewWriter(to)
 	fmt.Fprintf(w, "\n%s\n", HeapGrowthTitle(g))
@@ -283,7 +283,7 @@ func loaderText(loader string) string {
 	return "  (" + CleanName(loader) + ")"
 }
 
-// grouped is Grouped for a number of objects that was estimated.
+// grouped is Grouped for an estimated number of objects.
 func grouped(n float64) string { return Grouped(int64(math.RoundToEven(n))) }
 
 func shareText(n, of float64) string {

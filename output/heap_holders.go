@@ -12,7 +12,7 @@ import (
 	"goprof/profile"
 )
 
-// HeapHeldText writes for people what holds objects. Leaks come first, if growth was looked for.
+// HeapHeldText writes the holders of objects, for people. Leaks come first, if growth was measured.
 func HeapHeldText(to io.Writer, h *profile.HeapHeld, top int) error {
 	w := bufio.NewWriter(to)
 	if h.Growth != nil {
@@ -33,7 +33,7 @@ func HeapHeldText(to io.Writer, h *profile.HeapHeld, top int) error {
 }
 
 const (
-	// shownFrames is how much of a stack is shown, leastWay the share from which on a way is shown.
+	// shownFrames is how many frames of a stack are shown. leastWay is the least share of a way that is shown.
 	shownFrames = 6
 	leastWay    = 0.01
 )
@@ -121,7 +121,7 @@ func holderText(row *profile.HeapHolder) string {
 	return text
 }
 
-// PathText is a way to a root.
+// PathText returns a way to a root as text.
 func PathText(path []profile.HeapLink) string {
 	steps := make([]string, len(path))
 	for i, l := range path {
@@ -160,7 +160,7 @@ func linkText(l profile.HeapLink) (text string) {
 	return text
 }
 
-// shortClass leaves out the packages of java.util and java.lang, which are well known.
+// shortClass removes the packages java.util and java.lang, which are well known.
 func shortClass(name string) string {
 	for _, p := range []string{"java.util.concurrent.", "java.util.", "java.lang."} {
 		if short, ok := strings.CutPrefix(name, p); ok && !strings.Contains(short, ".") {

@@ -7,7 +7,8 @@ import (
 	"goprof/profile"
 )
 
-// TestHeapHeldText: the first line names the leak. What is missing has lines of its own. Small ways are one line.
+// TestHeapHeldText: the first line names the leak. Missing facts have lines of their own. All small ways share one
+// line.
 func TestHeapHeldText(t *testing.T) {
 	static := profile.HeapLink{Kind: profile.LinkStatic, Class: "com.shop.Cache", Field: "entries"}
 	node := profile.HeapLink{Kind: profile.LinkField, Class: "java.util.HashMap$Node", Field: "next", Times: 3}

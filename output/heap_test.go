@@ -9,7 +9,7 @@ import (
 	"goprof/profile"
 )
 
-// someHeap has a class that is young, one that is old, and arrays of both.
+// someHeap has a class in the young part, one in the old part, and arrays in both.
 func someHeap() *profile.Heap {
 	amount := func(objects, bytes float64) profile.HeapAmount {
 		return profile.HeapAmount{Objects: objects, Bytes: bytes}
@@ -62,8 +62,8 @@ func TestHeapOfOnePart(t *testing.T) {
 	}
 }
 
-// TestHeapOfASample: what a sample does not know is said: a part that was collected meanwhile is not "100 %" of
-// anything, and a class that is not named may have objects all the same.
+// TestHeapOfASample: the text says what a sample does not show. A part that was collected during the reading is not
+// "100 %" of anything. A class that is not named may still have objects.
 func TestHeapOfASample(t *testing.T) {
 	h := someHeap()
 	h.Parts[0].Units, h.Parts[0].Moved = 12, true
@@ -83,7 +83,7 @@ func TestHeapOfASample(t *testing.T) {
 	}
 }
 
-// TestHeapTree: the tree has all bytes of all classes, each below its part and its packages, and arrays by length.
+// TestHeapTree: the tree has all bytes of all classes, each under its part and its packages, and arrays by length.
 func TestHeapTree(t *testing.T) {
 	tree := HeapTree(someHeap())
 	path := func(at int32) string {

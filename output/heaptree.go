@@ -15,7 +15,7 @@ const (
 	heapLength  = LabelThread
 )
 
-// HeapKinds explains the kinds of nodes in a tree that HeapTree has made.
+// HeapKinds names the kinds of nodes in a tree by HeapTree.
 var HeapKinds = [NumLabelKinds]string{heapPart: "part of the heap", heapPackage: "package", heapClass: "class",
 	heapArray: "arrays", heapLength: "arrays of that length"}
 
@@ -41,14 +41,14 @@ type heapTree struct {
 	nodes growth
 }
 
-// class adds the objects of one class in one part, below the packages of the class's name.
+// class adds the objects of one class in one part, under the packages of the class's name.
 func (b *heapTree) class(at int32, c *profile.HeapClass, part string, a profile.HeapAmount) {
 	b.Stacks++
 	name, kind := CleanName(c.Name), heapClass
 	if strings.HasSuffix(name, "[]") {
 		kind = heapArray
 	}
-	packages, hidden, _ := strings.Cut(name, "/") // a hidden class has an address behind a slash
+	packages, hidden, _ := strings.Cut(name, "/") // a hidden class has an address after a slash
 	words := strings.Split(packages, ".")
 	for _, word := range words[:len(words)-1] {
 		at = b.node(at, word, heapPackage)

@@ -12,8 +12,8 @@ import (
 	"goprof/profile"
 )
 
-// These functions say in a few words in what code the samples of a recording are. A sample counts for the topmost Java
-// method of its stack, also if it is in native code that this method called. So a reader can find "the hottest method"
+// These functions describe in a few words in what code a recording's samples are. A sample counts for the topmost Java
+// method of its stack, even if it is in native code that this method called. So a reader can find "the hottest method"
 // in the program. A sample in the kernel counts for the system call. A stack without a Java method counts for the job
 // of its thread, by the names of its native functions: collector, compiler, or other work of the JVM.
 
@@ -28,13 +28,13 @@ type Hottest struct {
 // Add sums up a tree that will be dropped.
 func (h *Hottest) Add(t *Tree, of *profile.Meta) { *h = h.with(t, of) }
 
-// Describe fills in Hottest and States from the trees that were added, and from one more.
+// Describe fills in Hottest and States from the added trees and from one more.
 func (h *Hottest) Describe(s *profile.Summary, t *Tree) {
 	all := h.with(t, &s.Meta)
 	s.Hottest, s.States = all.parts(all.sums, mostParts), all.parts(all.states, 0)
 }
 
-// with returns the sum of what was added and a tree.
+// with returns the sum of what was added before and of a tree.
 func (h *Hottest) with(t *Tree, of *profile.Meta) Hottest {
 	heat := newHeat(t, of)
 	for p, n := range h.sums {
@@ -47,7 +47,7 @@ func (h *Hottest) with(t *Tree, of *profile.Meta) Hottest {
 	return heat.Hottest
 }
 
-// heatSum sums up where samples are.
+// heatSum sums up samples by code.
 type heatSum struct {
 	Hottest
 	tree   *Tree
@@ -58,21 +58,21 @@ type heatSum struct {
 // part is a key for sums of samples.
 type part struct{ name, state string }
 
-// labelFacts are facts that a label says. They are found once for each label.
+// labelFacts are the facts that follow from a label. They are found once for each label.
 type labelFacts struct {
 	waits bool   // threads wait in it
-	class bool   // as a leaf it is the class of an object that was allocated
+	class bool   // as a leaf, it is the class of an allocated object
 	own   ownJob // of the JVM
 	call  string // a system call
 }
 
-// hotPath is what is known of the part of a stack from its root up to a node.
+// hotPath is what is known about the part of a stack from its root to a node.
 type hotPath struct {
 	top    int32   // label of the topmost Java method, -1: none
-	app    topmost // if the thread waits
+	app    topmost // counts if the thread waits
 	own    ownJob
 	native int32 // label of the topmost native frame above the Java ones, -1: none
-	state  int32 // label of what the thread did, -1: none
+	state  int32 // label of the thread's state, -1: none
 }
 
 func newHeat(t *Tree, of *profile.Meta) *heatSum {
@@ -103,10 +103,10 @@ func newHeat(t *Tree, of *profile.Meta) *heatSum {
 	return h
 }
 
-// above returns what is known of a stack that has one more frame on top.
+// above returns the facts about a stack with one more frame on top.
 func (h *heatSum) above(s hotPath, node, label int32) hotPath {
 	f, kind := &h.labels[label], h.tree.Labels[label].Kind
-	if s.state >= 0 { // what ended the wait
+	if s.state >= 0 { // it is about what ended the wait
 		return s
 	}
 	s.app = s.app.above(node, kind, f.waits)
@@ -132,7 +132,7 @@ func (h *heatSum) count(s hotPath, node *TreeNode) {
 		leaf = h.tree.Labels[s.state]
 	}
 	if leaf.Text == profile.NotSampled || leaf.Text == profile.ExitedThreads {
-		return // CPU time that no sample carries
+		return // CPU time without a sample
 	}
 	h.total += node.Self
 	state, waits := stateOf(leaf)
@@ -165,7 +165,7 @@ func (h *heatSum) name(s hotPath, waits bool) string {
 
 func (h *heatSum) nameOf(node int32) string { return h.tree.Labels[h.tree.Nodes[node].Name].Text }
 
-// nativeName returns the name of a function. If the function has none, it is the name of its library: libfoo.so of
+// nativeName returns the name of a function. If the function has none, it is the name of its library: libfoo.so for
 // libfoo.so+0x1f.
 func nativeName(name string) string {
 	if image, _, ok := strings.Cut(name, "+0x"); ok && image != "" {
@@ -177,7 +177,7 @@ func nativeName(name string) string {
 	return name
 }
 
-// parts returns sums as shares, the largest first. most is how many are returned; 0: all.
+// parts returns sums as shares, the largest first. most bounds their number; 0: all.
 func (h *Hottest) parts(of map[part]int64, most int) []profile.Part {
 	var all []profile.Part
 	for p, n := range of {
@@ -196,7 +196,7 @@ func (h *Hottest) parts(of map[part]int64, most int) []profile.Part {
 	return all
 }
 
-// ownJob returns the job of a thread of the JVM itself. If several frames show a job, the job with the largest number
+// ownJob is the job of a thread of the JVM itself. If several frames show a job, the job with the largest number
 // counts: the VM thread also collects garbage. Among equal jobs, the frame nearest to the root counts.
 type ownJob uint8
 
@@ -267,7 +267,7 @@ func factsOf(l Name) (f labelFacts) {
 // isClass reports whether the leaf of an allocation is the class of an object that was put outside of its thread's
 // buffer. In collapsed stacks such a class has the suffix of the kernel's functions, as async-profiler writes it. But
 // the leaves of other events may really be functions of the kernel. Such a function has no bracket, and a dot only
-// before a suffix of the compiler. If a name has no dot, it is a class if it begins with a capital letter and has no
+// before a suffix of the compiler. A name without a dot is a class if it begins with a capital letter and has no
 // underscore: ZSTD_compress is a function.
 func isClass(l Name) bool {
 	if l.Kind != LabelKernel {
@@ -278,12 +278,12 @@ func isClass(l Name) bool {
 	return strings.ContainsAny(name, "[.") || unicode.IsUpper(first) && !strings.Contains(name, "_")
 }
 
-// compilersPart is what compilers and linkers add to the name of a function: foo.isra.0, foo.part.0.cold.
+// compilersPart matches what compilers and linkers add to the name of a function: foo.isra.0, foo.part.0.cold.
 var compilersPart = regexp.MustCompile(
 	`(?:\.(?:part|isra|constprop|cold|lto_priv|llvm|clone|localalias|__uniq)(?:\.[0-9]+)?)+$`)
 
-// systemCall returns the system call of a libc function, "" if the function makes none. Nearly all CPU time of such a
-// function is the kernel's.
+// systemCall returns the system call of a libc function. It is "" if the function makes none. Nearly all CPU time of
+// such a function is the kernel's.
 func systemCall(l Name) string {
 	name := l.Text
 	if l.Kind == LabelKernel {

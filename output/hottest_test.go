@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 )
 
-// TestHottest: a sample counts for its topmost Java method, for its system call, or for what its thread is for.
+// TestHottest: a sample counts for its topmost Java method, for its system call, or for the job of its thread.
 func TestHottest(t *testing.T) {
 	const entry = "__clone3;start_thread;thread_native_entry;Thread::call_run;"
 	for what, c := range map[string]struct {
@@ -74,7 +74,7 @@ func TestHottest(t *testing.T) {
 	}
 }
 
-// TestHottestClasses: the leaf of an allocation is a class, wherever the object was put. Of other events the kernel's
+// TestHottestClasses: the leaf of an allocation is a class, wherever the object was put. For other events, the kernel's
 // functions are system calls and the like.
 func TestHottestClasses(t *testing.T) {
 	const stacks = "a.Main.main_[0];byte[]_[k] 3\na.Main.main_[0];a.Cart_[k] 2\na.Main.main_[0];byte[]_[i] 4\n" +
@@ -97,8 +97,8 @@ func TestHottestClasses(t *testing.T) {
 	}
 }
 
-// TestClassOrFunction: of an allocation's leaves with the kernel's suffix, some are the kernel's functions, of other
-// events of the recording.
+// TestClassOrFunction: in a recording of allocations and other events, some leaves with the kernel's suffix are
+// classes, and some are functions of the kernel.
 func TestClassOrFunction(t *testing.T) {
 	for name, class := range map[string]bool{
 		"byte[]": true, "a.Cart": true, "Cart": true, "a.part.Cart": true, "shop.Order_Line": true, "a.Cart[][]": true,
@@ -110,7 +110,7 @@ func TestClassOrFunction(t *testing.T) {
 			t.Errorf("%s: class %v", name, got)
 		}
 	}
-	// A function of such a name below another one is none in any case.
+	// A function with such a name below another one is never the class.
 	const stacks = "a.Main.main_[0];Entry_[k];do_page_fault.isra.0_[k] 1\na.Main.main_[0];Entry_[k] 1\n"
 	tree, err := ParseCollapsed(strings.NewReader(stacks))
 	if err != nil {

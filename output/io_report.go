@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 )
 
-// IOKeys are the keys of --by that sum up calls which read and write, and the kinds of targets that each of them shows.
+// IOKeys are the keys of --by that sum up calls which read and write, with the kinds of targets that each shows.
 var IOKeys = map[string][]string{
 	"file": {profile.IOFile, profile.IOOther},
 	"peer": {profile.IOPeer, profile.IOClient, profile.IOListen, profile.IOName},
@@ -23,8 +23,8 @@ type ioReport struct {
 	Omitted int             `json:"omitted"`
 }
 
-// IOReport has the files or peers that a recording has counted, by a key, the longest first. Of them it has the first
-// top rows, or all if top is 0. It returns what writes them for machines, and for people.
+// IOReport returns two functions, which write a report for machines and for people. The report has the files or peers
+// that a recording has counted, by a key, the longest first: the first top rows, or all if top is 0.
 func IOReport(sums *profile.IO, by string, top int) (json, text func(io.Writer) error) {
 	r := &ioReport{By: by, Rows: []profile.IOSum{}}
 	for _, s := range sums.Sums {

@@ -14,7 +14,7 @@ type memoryReport struct {
 	Growth *profile.MemoryGrowth `json:"growth,omitempty"`
 }
 
-// MemoryJSON writes where memory is as JSON, with how it grew if growth is not nil.
+// MemoryJSON writes the parts of memory as JSON. It adds the growth if growth is not nil.
 func MemoryJSON(to io.Writer, m *profile.Memory, growth *profile.MemoryGrowth) error {
 	return WriteJSON(to, memoryReport{m, growth})
 }
@@ -37,8 +37,8 @@ var partWords = map[string]string{
 // PartOfMemory returns the description of a part of memory.
 func PartOfMemory(name string) string { return cmp.Or(partWords[name], name) }
 
-// MemoryText writes for people where memory is. What grew comes first, if growth is not nil. top bounds the files,
-// libraries and tables that are shown of each part.
+// MemoryText writes the parts of memory, for people. If growth is not nil, it comes first. top bounds the files,
+// libraries and tables that are shown in each part.
 func MemoryText(to io.Writer, m *profile.Memory, growth *profile.MemoryGrowth, top int) error {
 	w := bufio.NewWriter(to)
 	fmt.Fprintf(w, "%s (pid %d, %s): %s in memory", cmp.Or(CleanName(m.MainClass), "the JVM"), m.PID, m.Collector,
@@ -78,7 +78,7 @@ func MemoryText(to io.Writer, m *profile.Memory, growth *profile.MemoryGrowth, t
 	return w.Flush()
 }
 
-// countOf returns the remark on a part: bytes in swap, threads, or bytes that are free and kept. It may be empty.
+// countOf returns the remark on a part: bytes in swap, threads, or free bytes that are kept. It may be empty.
 func countOf(p *profile.MemoryPart) string {
 	switch {
 	case p.Swapped > 0:
@@ -134,7 +134,7 @@ func memoryGrowth(w *bufio.Writer, m *profile.Memory, g *profile.MemoryGrowth) {
 	}
 }
 
-// memoryDetails writes what is known of direct buffers and of malloc.
+// memoryDetails writes the facts about direct buffers and malloc.
 func memoryDetails(w *bufio.Writer, m *profile.Memory) {
 	fmt.Fprintln(w)
 	switch d := m.Direct; {
@@ -166,7 +166,7 @@ func memoryDetails(w *bufio.Writer, m *profile.Memory) {
 	fmt.Fprintf(w, "; %s in %s pieces with a mapping each\n", Size(a.Mapped), Grouped(int64(a.Pieces)))
 }
 
-// placeOfMalloc says in which part the memory is that malloc gave to direct buffers.
+// placeOfMalloc returns the part with the memory that malloc gave to direct buffers.
 func placeOfMalloc(m *profile.Memory) string {
 	if m.Malloc.Other != "" {
 		return "a part of what is without a name"

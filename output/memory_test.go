@@ -7,7 +7,7 @@ import (
 	"goprof/profile"
 )
 
-// TestMemoryText: what is known of malloc and of the control group is told, and what is not known is told as such.
+// TestMemoryText: the text has the known facts about malloc and the control group, and says which facts are not known.
 func TestMemoryText(t *testing.T) {
 	cache := uint64(100 << 20)
 	for name, c := range map[string]struct {

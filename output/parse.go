@@ -11,22 +11,22 @@ import (
 )
 
 // These bound how much of a file is read. A goprof recording has at most profile.DefaultMaxNodes frames, a third of
-// what is read here. No reader understands a page of more frames than that.
+// these bounds. No reader could understand a page with more frames.
 const (
 	maxLine   = 4 << 20  // bytes
 	maxLines  = 16 << 20 // a pipe may never end
 	maxNodes  = 2 << 20
 	maxLabels = 1 << 20
 	maxNames  = 128 << 20 // bytes of all labels
-	maxTotal  = 1 << 53   // numbers of JavaScript are exact up to here
+	maxTotal  = 1 << 53   // JavaScript's numbers are exact up to here
 )
 
-// BadFile says which line of a file is wrong. Line 0 is the file as a whole.
+// BadFile says which line of a file is wrong. Line 0 is the whole file.
 type BadFile struct {
 	Line    int
 	Problem string
-	Text    string // the beginning of the line, fit to be shown
-	TooMuch bool   // nothing is wrong, but there is more than is read
+	Text    string // the beginning of the line, safe to show
+	TooMuch bool   // nothing is wrong, but there is more than goprof reads
 }
 
 func (e *BadFile) Error() string {
@@ -39,7 +39,7 @@ func (e *BadFile) Error() string {
 	return fmt.Sprintf("line %d: %s: %q", e.Line, e.Problem, e.Text)
 }
 
-// Bounded is a reader that fails with Problem when more than Left bytes come from From.
+// Bounded is a reader that fails with Problem after Left bytes from From.
 type Bounded struct {
 	From    io.Reader
 	Left    int64
@@ -54,8 +54,8 @@ func (b *Bounded) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// ParseCollapsed reads a collapsed file, ours or another tool's: lines "a;b;c count".
-// Empty lines are skipped. It takes memory for the different stacks alone.
+// ParseCollapsed reads a collapsed file, by goprof or another tool: lines "a;b;c count". It skips empty lines. It only
+// needs memory for the different stacks.
 func ParseCollapsed(from io.Reader) (*Tree, error) {
 	p := parser{
 		tree:   &Tree{Nodes: make([]TreeNode, 1, 1024)},
@@ -87,7 +87,7 @@ type parser struct {
 	line   int // its number
 	nodes  growth
 	labels map[string]int32
-	names  int    // bytes of labels
+	names  int    // total bytes of labels
 	long   []byte // a line that is longer than the reader's buffer
 
 	// last is the last stack, and path has the node of each of its labels. In a sorted file most stacks begin like the
@@ -96,13 +96,13 @@ type parser struct {
 	path []pathEntry
 }
 
-// pathEntry is a node and where its label ends in the line.
+// pathEntry is a node, and where its label ends in the line.
 type pathEntry struct {
 	node int32
 	end  int
 }
 
-// readLine returns the next line without its end. It is valid until the next call.
+// readLine returns the next line without its end. The line is valid until the next call.
 func (p *parser) readLine(from *bufio.Reader) ([]byte, error) {
 	if p.line++; p.line > maxLines {
 		return nil, p.tooMuch("%d lines", maxLines)
@@ -186,7 +186,7 @@ func (p *parser) node(stack []byte) (int32, error) {
 		if i := bytes.IndexByte(stack[from:], ';'); i >= 0 {
 			end = from + i
 		}
-		if end > from { // "a;;b" and a ';' at the end are seen in the wild
+		if end > from { // "a;;b" and a ';' at the end occur in real files
 			var err error
 			if at, err = p.child(at, stack[from:end]); err != nil {
 				return 0, err
@@ -202,7 +202,7 @@ func (p *parser) node(stack []byte) (int32, error) {
 	return at, nil
 }
 
-// common returns how many labels of the last stack this one begins with.
+// common returns how many labels at the beginning this stack shares with the last one.
 func (p *parser) common(stack []byte) int {
 	same, limit := 0, min(len(stack), len(p.last))
 	for same < limit && stack[same] == p.last[same] {
@@ -219,7 +219,7 @@ func (p *parser) common(stack []byte) int {
 	return n
 }
 
-// child returns the node of a label below a node, and makes it if there is none.
+// child returns the node of a label below a node, and makes it if needed.
 func (p *parser) child(parent int32, label []byte) (int32, error) {
 	name, ok := p.labels[string(label)]
 	if !ok {

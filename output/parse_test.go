@@ -11,7 +11,7 @@ import (
 	"goprof/profile"
 )
 
-// TestParsedWeight: a file shows what it counts, also without a summary.
+// TestParsedWeight: a file shows its weight even without a summary.
 func TestParsedWeight(t *testing.T) {
 	for in, want := range map[string]profile.Weight{
 		"[exited threads] 123\na;b 7000000\n":     profile.CPUTime,
@@ -128,7 +128,7 @@ func TestLabelKinds(t *testing.T) {
 		"JavaThread::run":              {"JavaThread::run", LabelNative},
 		"[pool-1-thread-2 tid=77]":     {"[pool-1-thread-2 tid=77]", LabelThread},
 		"[truncated: too deep]":        {"[truncated: too deep]", LabelTruncated},
-		"[truncated: a tid=5]":         {"[truncated: a tid=5]", LabelThread}, // this is a thread with such a name
+		"[truncated: a tid=5]":         {"[truncated: a tid=5]", LabelThread}, // a thread with such a name
 		"[no unwind info: libfoo.so]":  {"[no unwind info: libfoo.so]", LabelGap},
 		"[profile full: not kept]":     {"[profile full: not kept]", LabelNative},
 		"Interpreter":                  {"Interpreter", LabelNative},
@@ -168,8 +168,7 @@ func FuzzParseCollapsed(f *testing.F) {
 				t.Fatalf("node %d is %+v", i+1, n)
 			}
 		}
-		// The parser has a shortcut along the last line. It must make no difference: the same lines are read alone, one
-		// by one.
+		// The parser has a shortcut along the last line. The result must be the same if each line is read alone.
 		plain := map[string]int64{}
 		for line := range bytes.Lines(in) {
 			one, err := ParseCollapsed(bytes.NewReader(line))
@@ -192,7 +191,7 @@ func FuzzParseCollapsed(f *testing.F) {
 	})
 }
 
-// manyStacks is a collapsed file of n stacks, about as deep as those of a server.
+// manyStacks returns a collapsed file of n stacks, about as deep as those of a server.
 func manyStacks(n int) []byte {
 	p := profile.NewSize(1 << 22)
 	r := rand.New(rand.NewPCG(7, 8))
@@ -234,7 +233,6 @@ func BenchmarkParseCollapsed(b *testing.B) {
 	b.ReportMetric(float64(nodes), "nodes")
 }
 
-// endless is a file without end.
 type endless struct {
 	next func(n int) string
 	n    int
@@ -254,8 +252,8 @@ func (l *endless) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestTooMuchHasAnEnd: reading a file without end, or with more in it than a page can show, ends with an error that
-// says why.
+// TestTooMuchHasAnEnd: reading an endless file, or one with more than a page can show, ends with an error that says
+// why.
 func TestTooMuchHasAnEnd(t *testing.T) {
 	emptyLines := strings.Repeat("\n", 1<<16)
 	files := map[string]func(n int) string{
@@ -269,7 +267,7 @@ func TestTooMuchHasAnEnd(t *testing.T) {
 				n, strings.Repeat("x", 1<<20))
 		},
 	}
-	if testing.Short() { // make test reads these files, for 3 s of CPU time
+	if testing.Short() { // make test reads these files, which takes 3 s of CPU time
 		delete(files, "more than 2097152 frames, those that stacks share counted once")
 		delete(files, "more than 1048576 different names")
 	}

@@ -17,7 +17,7 @@ import (
 // ByChain.
 var ReportKeys = []string{"method", ByLine, ByClass, ByPackage, "kind", ByThread, ByState}
 
-// Keys that ask for more than a frame's own name.
+// Keys that need more than a frame's own name.
 const (
 	ByLine    = "line"
 	ByClass   = "class"
@@ -26,40 +26,40 @@ const (
 	ByState   = "state"
 	ByWaker   = "waker"
 	ByChain   = "chain"   // of wakers
-	ByHottest = "hottest" // the names of the account
+	ByHottest = "hottest" // the names as in the account
 )
 
-// Report is a table of the methods, threads or other keys to which the samples of a profile belong.
+// Report is a table of the methods, threads or other keys of a profile's samples.
 type Report struct {
 	Weight  profile.Weight `json:"weight"`            // the unit of the counts
-	Samples int64          `json:"samples,omitempty"` // all samples; or the next one
-	CPU     int64          `json:"cpu_ns,omitempty"`  // all CPU time; or the next one
-	Time    int64          `json:"time_ns,omitempty"` // all time; or the next one
+	Samples int64          `json:"samples,omitempty"` // all samples; or CPU
+	CPU     int64          `json:"cpu_ns,omitempty"`  // all CPU time; or Time
+	Time    int64          `json:"time_ns,omitempty"` // all time; or Bytes
 	Bytes   int64          `json:"bytes,omitempty"`   // all bytes
 	Mode    string         `json:"mode,omitempty"`    // of the recording, if it is known and not cpu
-	// Unnamed is how much counts for compiled methods because the methods inlined into them are guesses.
+	// Unnamed is how much counts for compiled methods because the inlined methods are guesses.
 	Unnamed int64       `json:"guessed,omitempty"`
 	By      string      `json:"by"`
 	Rows    []ReportRow `json:"rows"` // by self, then total, then name
 	Omitted int         `json:"omitted"`
-	// States are what threads did. It is empty if stacks do not say it, and in a report by state.
+	// States are the states of threads. It is empty if stacks have no states, and in a report by state.
 	States []ReportRow `json:"states,omitempty"`
 
-	noLines bool // it is by line, and there are none
+	noLines bool // it is by line, and there are no lines
 }
 
 // ReportRow is one method, class, package, kind, thread or state.
 type ReportRow struct {
 	Name string `json:"name"`
-	// Self counts samples with this leaf. For a thread, it counts all samples of the thread.
+	// Self counts samples with this key as leaf. For a thread, it counts all samples of the thread.
 	Self      int64   `json:"self"`
 	SelfShare float64 `json:"self_share"` // of all samples, 0 to 1
-	// Total counts samples with this anywhere on the stack, each sample once.
+	// Total counts samples with this key anywhere on the stack, each sample once.
 	Total      int64   `json:"total"`
 	TotalShare float64 `json:"total_share"`
 }
 
-// NewReport sums a tree up by one of ReportKeys.
+// NewReport sums up a tree by one of ReportKeys.
 func NewReport(t *Tree, by string) (*Report, error) {
 	keyOf, err := ReportKey(by)
 	if err != nil {
@@ -77,7 +77,7 @@ func NewReport(t *Tree, by string) (*Report, error) {
 	return newReport(t, by, s.table, t.Total), nil
 }
 
-// NewHottest computes what the account names as the hottest: methods with the states of their threads, system calls,
+// NewHottest computes what the account calls the hottest: methods with the states of their threads, system calls,
 // collector and compilers.
 func NewHottest(t *Tree, of *profile.Meta) *Report {
 	heat := newHeat(t, of)
@@ -131,7 +131,7 @@ func (r *Report) SortByTotal() {
 	r.sort(func(row *ReportRow) (first, second int64) { return row.Total, row.Self })
 }
 
-// Keep leaves the first rows, all if top is 0.
+// Keep keeps only the first top rows, or all if top is 0.
 func (r *Report) Keep(top int) {
 	if top > 0 && len(r.Rows) > top {
 		r.Omitted = len(r.Rows) - top
@@ -139,7 +139,7 @@ func (r *Report) Keep(top int) {
 	}
 }
 
-// Lacks returns how to record the key of the report, such as the thread. It is empty if the recording has the key.
+// Lacks returns how to record with the key of the report, such as the thread. It is empty if the recording has the key.
 func (r *Report) Lacks() string {
 	switch {
 	case r.noLines:
@@ -157,7 +157,7 @@ func (r *Report) Lacks() string {
 
 var hasLine = regexp.MustCompile(`:\d+$`)
 
-// WithStates puts what threads did at the beginning of a report, if the stacks of the tree have states.
+// WithStates puts the states of threads at the beginning of a report, if the stacks of the tree have states.
 func (r *Report) WithStates(t *Tree) error {
 	if !slices.ContainsFunc(t.Labels, func(l Name) bool { return l.Kind == LabelState }) {
 		return nil
@@ -169,7 +169,7 @@ func (r *Report) WithStates(t *Tree) error {
 	return err
 }
 
-// plainStates adds up the states that differ only in what they wait for.
+// plainStates adds up the states that only differ in what they wait for.
 func plainStates(rows []ReportRow) (states []ReportRow) {
 	for _, row := range rows {
 		if state, _, ok := strings.Cut(row.Name, ": "); ok {
@@ -188,7 +188,7 @@ func plainStates(rows []ReportRow) (states []ReportRow) {
 	return states
 }
 
-// reportKeys are, by key, the name under which a frame is counted.
+// reportKeys are, by key, the functions that return the name that a frame counts for.
 var reportKeys = map[string]func(Name) string{
 	"method": func(n Name) string { return n.Text },
 	ByLine:   func(n Name) string { return n.Text },
@@ -228,7 +228,7 @@ const (
 	noState  = "[no state]"
 )
 
-// splitJava finds class and package of a Java method.
+// splitJava returns class and package of a Java method.
 func splitJava(n Name) (class, pkg string) {
 	if !n.Kind.Java() {
 		return "", ""
@@ -272,7 +272,7 @@ func (s *sums) row(name string) int32 {
 	return i
 }
 
-// sum walks the tree. It counts for each key how often that key is on the path: recursion adds to a total once. Each
+// sum walks the tree. For each key it counts how often the key is on the path: recursion adds to a total once. Each
 // node counts as its owner.
 func (s *sums) sum(owners []int32) {
 	nodes, totals := s.tree.Nodes, s.tree.Totals()
@@ -290,7 +290,7 @@ func (s *sums) sum(owners []int32) {
 			s.table[key].Total += totals[n]
 		}
 	}
-	// Down to the first child, or on to the next sibling of the nearest node that has one.
+	// To the first child, or to the next sibling of the nearest node with one.
 	for n := first[0]; n != 0; {
 		enter(n)
 		if first[n] != 0 {

@@ -58,7 +58,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestReportTotals compares the totals of the walk with a plain sum over stacks.
+// TestReportTotals compares the totals of the walk with a simple sum over stacks.
 func TestReportTotals(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	var b strings.Builder
@@ -125,7 +125,7 @@ func TestReportFormats(t *testing.T) {
 	}
 }
 
-// pooled is a recording of parked and sleeping threads: what they wait in has most of the time.
+// pooled is a recording of parked and sleeping threads: the methods in which they wait have most of the time.
 const pooled = "[pool-1 tid=1];__clone3;call_stub;java.lang.Thread.run_[0];a.Pool.take_[j];" +
 	"java.util.concurrent.locks.LockSupport.park_[j];jdk.internal.misc.Unsafe.park_[0];Unsafe_Park;Parker::park;" +
 	"__futex_abstimed_wait_common;[parked: a.Lock] 60\n" +
@@ -135,7 +135,7 @@ const pooled = "[pool-1 tid=1];__clone3;call_stub;java.lang.Thread.run_[0];a.Poo
 	"[VM tid=3];__clone3;VMThread::run;Monitor::wait;pthread_cond_wait;__futex_abstimed_wait_common;[in VM] 8\n" +
 	"[java tid=4];__clone3;pthread_join;__futex_abstimed_wait_common;[in native] 2\n"
 
-// TestReportOfWaiting: the time of a thread that waits counts, by each key, for the frame that the account names.
+// TestReportOfWaiting: under each key, the time of a waiting thread counts for the same frame as in the account.
 func TestReportOfWaiting(t *testing.T) {
 	tree := parseTree(t, pooled)
 	for by, want := range map[string]map[string]int64{

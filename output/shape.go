@@ -6,24 +6,24 @@ import (
 	"goprof/profile/naming"
 )
 
-// Shape says which parts of a profile are shown as one.
+// Shape sets which parts of a profile are merged.
 type Shape struct {
 	HideInternal bool // runs of frames that only pass calls on: naming.Fold
-	HideEntries  bool // of these, the frames by which threads began: naming.FoldEntry
-	HideWaits    bool // frames in which threads just wait: naming.Waits. The state stands on the frame that waits
+	HideEntries  bool // only those of them with which threads begin: naming.FoldEntry
+	HideWaits    bool // frames in which threads just wait: naming.Waits. The state is then above the waiting frame
 	GroupThreads bool // threads of one pool: naming.Pool
-	MergeKinds   bool // a method under one caller, whatever kinds of code it ran as: Tree.Split
+	MergeKinds   bool // a method under one caller, for all kinds of code: Tree.Split
 }
 
-// Drawn returns the shape of a picture of s: a method stands once under its caller, the frames by which a thread begins
-// are one, and frames in which a thread just waits are left out.
+// Drawn returns the shape of a picture in shape s: a method occurs once under its caller, the frames with which a
+// thread begins are one, and frames in which a thread just waits are left out.
 func (s Shape) Drawn() Shape {
 	s.HideEntries, s.HideWaits, s.MergeKinds = true, true, true
 	return s
 }
 
-// Drawn makes two trees of t: one in shape s, and one in shape s with all frames. The second tree is nil if it would
-// equal the first one.
+// Drawn makes two trees from t: one in the drawn shape, and one in shape s with all frames. The second tree is nil if
+// it would equal the first one.
 func (t *Tree) Drawn(s Shape) (drawn, whole *Tree) {
 	drawn = t.Shaped(s)
 	if !s.HideEntries && !s.HideWaits {
@@ -36,7 +36,7 @@ func (t *Tree) Drawn(s Shape) (drawn, whole *Tree) {
 	return drawn, whole
 }
 
-// Shaped makes a tree with the stacks of t in another shape. Counts and leaves stay.
+// Shaped returns a tree with the stacks of t in another shape. Counts and leaves stay.
 func (t *Tree) Shaped(s Shape) *Tree {
 	if s == (Shape{}) {
 		return t
@@ -45,8 +45,8 @@ func (t *Tree) Shaped(s Shape) *Tree {
 	return to
 }
 
-// ShapedLeaves is Shaped. leaves says where the stacks went: for each node of t in which a stack ends, the node of the
-// new tree in which the stack ends now. It is 0 for other nodes.
+// ShapedLeaves is Shaped. leaves maps each node of t in which a stack ends to the node of the new tree in which the
+// stack ends now. It is 0 for other nodes.
 func (t *Tree) ShapedLeaves(s Shape) (to *Tree, leaves []int32) {
 	m := shaper{from: t, what: make([]naming.Plumbing, len(t.Labels)), label: make([]int32, len(t.Labels)),
 		texts: make(map[string]int32),
@@ -94,7 +94,7 @@ func (t *Tree) ShapedLeaves(s Shape) (to *Tree, leaves []int32) {
 	return m.to, leaves
 }
 
-// plumbingOf returns the sort of a label's frame, as far as the label shows it.
+// plumbingOf returns the kind of plumbing of a label's frame, as far as the label shows it.
 func plumbingOf(l Name) naming.Plumbing {
 	switch {
 	case l.Kind.Java():
@@ -109,17 +109,17 @@ func plumbingOf(l Name) naming.Plumbing {
 
 type shaper struct {
 	from, to *Tree
-	what     []naming.Plumbing // of from's labels
-	jobs     []ownJob          // of from's labels, nil: jobs of threads are not named
-	waits    []bool            // of from's labels, nil: frames in which threads wait stay
-	label    []int32           // of from's labels, in to
-	texts    map[string]int32  // of the labels that to has and from lacks
-	nodes    growth            // of to
+	what     []naming.Plumbing // by label of from
+	jobs     []ownJob          // by label of from; nil: jobs of threads are not named
+	waits    []bool            // by label of from; nil: frames in which threads wait stay
+	label    []int32           // by label of from: the label in to
+	texts    map[string]int32  // labels that to has and from lacks
+	nodes    growth            // nodes of to
 	fold     func([]naming.Plumbing, func(int), func(int, naming.Plumbing))
 	merged   map[string]int32 // if kinds are merged: a method's name -> the label of its first kind, in to
-	parts    []KindParts      // if kinds are merged, of to's nodes
+	parts    []KindParts      // if kinds are merged, by node of to
 
-	// stack is the stack that is being added, root first: labels of from.
+	// stack is the current stack, root first: labels of from.
 	stack    []int32
 	plumbing []naming.Plumbing
 }
@@ -131,7 +131,7 @@ func (m *shaper) add(leaf int32) int32 {
 		m.stack = append(m.stack, m.from.Nodes[n].Name)
 	}
 	slices.Reverse(m.stack)
-	state, waited := stateOf(m.from.Labels[m.stack[len(m.stack)-1]]) // a state is no code: the leaf is below it
+	state, waited := stateOf(m.from.Labels[m.stack[len(m.stack)-1]]) // a state is not code: the leaf is below it
 	if waited && m.waits != nil {
 		m.dropWaits()
 	}
@@ -174,13 +174,13 @@ func (m *shaper) add(leaf int32) int32 {
 	return at
 }
 
-// entryTexts are the frames by which the JVM's own threads begin.
+// entryTexts are the frames for the beginnings of the JVM's own threads.
 var entryTexts = [...]string{vmJob: "[JVM]", jitJob: "[JIT compiler]", c1Job: "[C1 compiler]", c2Job: "[C2 compiler]",
 	gcJob: "[GC worker]"}
 
-// entryText returns the frame that replaces the frames in which a thread began. For a thread of the JVM it names the
-// thread's job: that of the first function from the root that shows one. A compiler's thread is named after its own
-// compiler. A stack with a Java method is of a thread of the program, which gets ofProgram.
+// entryText returns the frame that replaces the frames with which a thread begins. For a thread of the JVM it is the
+// thread's job, by the first function from the root that shows one. For a compiler's thread it is the compiler. A stack
+// with a Java method belongs to a thread of the program, which gets ofProgram.
 func (m *shaper) entryText(ofProgram string) string {
 	job := noJob
 	for _, l := range m.stack {
@@ -198,7 +198,7 @@ func (m *shaper) entryText(ofProgram string) string {
 	return entryTexts[job]
 }
 
-// dropWaits drops the frames above the frame that the time of the stack counts for, except for the state.
+// dropWaits drops the frames above the frame that the stack's time counts for, except the state.
 func (m *shaper) dropWaits() {
 	var top topmost
 	for i, l := range m.stack {
@@ -221,7 +221,7 @@ func (m *shaper) labelIn(l Name) int32 {
 	return first
 }
 
-// chooseKinds gives each method's node the kind that most of its samples have.
+// chooseKinds sets the kind of each method's node to that of most of its samples.
 func (m *shaper) chooseKinds() {
 	labels := make(map[Name]int32)
 	for node, p := range m.parts {
@@ -234,7 +234,7 @@ func (m *shaper) chooseKinds() {
 				most = LabelKind(k)
 			}
 		}
-		if kinds == 0 { // no method
+		if kinds == 0 { // not a method
 			continue
 		}
 		at := &m.to.Nodes[node]

@@ -8,7 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// lines are the stacks of a tree, sorted.
+// lines returns the stacks of a tree, sorted.
 func lines(t *Tree) (all []string) {
 	for n, node := range t.Nodes {
 		if node.Self == 0 {
@@ -94,7 +94,7 @@ func TestShaped(t *testing.T) {
 	}
 }
 
-// sameSelf: whatever is folded, samples stay where they were spent, by the kind of code, too.
+// sameSelf checks that merging frames does not move samples to other methods or kinds of code.
 func sameSelf(t *testing.T, before, after *Tree) {
 	t.Helper()
 	// By class or package, a sample of native code would count for the topmost Java frame that is left.
@@ -128,7 +128,8 @@ func TestFoldsInAFile(t *testing.T) {
 	}
 }
 
-// TestShapedEntry: how a thread begins is one frame, and so is how it waits. The state stays the leaf.
+// TestShapedEntry: the frames with which a thread begins become one frame. So do the frames in which it waits. The
+// state stays the leaf.
 func TestShapedEntry(t *testing.T) {
 	const file = `[main tid=1];__clone3;start_thread;ThreadJavaMain;JavaMain;jni_CallStaticVoidMethod;JavaCalls::call_helper;call_stub;P.main_[0];jdk.internal.misc.Unsafe.park_[0];Unsafe_Park;Parker::park;pthread_cond_wait;[parked] 3
 __clone3;start_thread;libshop.so+0x1f;JavaCalls::call_helper;call_stub;P.back_[0] 2
@@ -156,8 +157,8 @@ __clone3;start_thread;libshop.so+0x1f;JavaCalls::call_helper;call_stub;P.back_[0
 	}
 }
 
-// TestDrawn: in a picture a method stands once under its caller, with the kind that most of its samples have, and one
-// frame stands for those by which its thread began.
+// TestDrawn: in a picture a method occurs once under its caller, with the kind of most of its samples. One frame
+// replaces those with which its thread began.
 func TestDrawn(t *testing.T) {
 	tree, err := ParseCollapsed(strings.NewReader(`[main tid=1];__clone3;start_thread;JavaMain;call_stub;P.main_[0];P.work_[0] 10
 [main tid=1];__clone3;start_thread;JavaMain;call_stub;P.main_[0];P.work_[1] 30
@@ -197,7 +198,8 @@ func TestDrawn(t *testing.T) {
 	}
 }
 
-// TestDrawnWaiting: in a picture the state stands on the frame for which the time counts; with all frames, on the last.
+// TestDrawnWaiting: in a picture, the state is above the frame that its time counts for. In the tree with all frames,
+// it is above the last frame.
 func TestDrawnWaiting(t *testing.T) {
 	drawn, whole := parseTree(t, pooled).Drawn(Shape{}.Drawn())
 	want := []string{
@@ -218,7 +220,7 @@ func TestDrawnWaiting(t *testing.T) {
 	}
 }
 
-// TestShapedGuesses: guesses go where their leaves go.
+// TestShapedGuesses: guesses stay with their leaves.
 func TestShapedGuesses(t *testing.T) {
 	tree := parseTree(t, "a.B.c_[j];a.B.d_[i] 10\na.B.c_[1];a.B.d_[1] 5\n")
 	tree.Guessed = map[int32]int64{2: 7}

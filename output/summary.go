@@ -10,16 +10,16 @@ import (
 	"goprof/profile"
 )
 
-// SummaryPath is where the summary of a collapsed file is looked for: out.summary.json beside out.collapsed. Other
-// names keep their extension, out.txt.summary.json, so that no two recordings share a summary.
+// SummaryPath returns the name of a collapsed file's summary: out.summary.json beside out.collapsed. Other names keep
+// their extension, out.txt.summary.json, so that no two recordings share a summary.
 func SummaryPath(collapsed string) string {
 	return strings.TrimSuffix(collapsed, format.Collapsed.Extension()) + ".summary.json"
 }
 
 const maxSummary = 1 << 20
 
-// WriteSummary writes the account of a recording as JSON. The field names are those of
-// profile.Summary and stay as they are; times are nanoseconds, rates are in Hz.
+// WriteSummary writes the account of a recording as JSON. The field names are those of profile.Summary and never
+// change. Times are in nanoseconds, rates in Hz.
 func WriteSummary(to io.Writer, s *profile.Summary) error { return WriteJSON(to, s) }
 
 // ReadSummary reads what WriteSummary wrote.

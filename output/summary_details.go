@@ -9,7 +9,7 @@ import (
 	"goprof/profile"
 )
 
-// SummaryDetails writes all facts of a run. docs/glossary.md explains its words.
+// SummaryDetails writes all facts about a recording. docs/glossary.md explains the terms.
 func SummaryDetails(to io.Writer, s *profile.Summary) error {
 	for _, p := range parts(s) {
 		if err := partDetails(to, p); err != nil {
@@ -94,7 +94,7 @@ func partDetails(to io.Writer, s *profile.Summary) error {
 	return err
 }
 
-// behind says that goprof did not sample when it should have: it was stopped, or had no CPU.
+// behind writes whether goprof failed to sample in time, because it was stopped or had no CPU.
 func behind(b *strings.Builder, s *profile.Summary) {
 	late, gap := isBehind(s)
 	if !late {

@@ -39,7 +39,7 @@ func someSummary() profile.Summary {
 	return s
 }
 
-// TestSummaryFields pins the names on which scripts rely.
+// TestSummaryFields fixes the names on which scripts rely.
 func TestSummaryFields(t *testing.T) {
 	s := someSummary()
 	var b strings.Builder
@@ -80,7 +80,7 @@ func textOf(t *testing.T, s *profile.Summary) string {
 	return b.String()
 }
 
-// TestSummaryText: accounts as users read them.
+// TestSummaryText: accounts as users see them.
 func TestSummaryText(t *testing.T) {
 	fair, good, empty := someSummary(), goodSummary(), profile.New().Summary()
 	empty.Meta.Duration = 2 * time.Second
@@ -310,7 +310,7 @@ func TestSummaryPath(t *testing.T) {
 	}
 }
 
-// TestAccountOfThinnedWaits: the account says when waits stand for others.
+// TestAccountOfThinnedWaits: the account says if waits stand for others.
 func TestAccountOfThinnedWaits(t *testing.T) {
 	s := profile.Summary{Samples: 14000, Attempted: 14000, Threads: 9, Looks: &profile.Looks{Time: time.Minute},
 		Meta:     profile.Meta{Mode: profile.ModeOffCPU, Engine: profile.EnginePerf, Duration: 10 * time.Second},
@@ -331,7 +331,8 @@ func TestAccountOfThinnedWaits(t *testing.T) {
 	}
 }
 
-// TestAccountOfContents: how the bytes of classes are known, what was not read, and which classes have no stack.
+// TestAccountOfContents: the account explains how the bytes of classes are known. It names what was not read, and the
+// classes without a stack.
 func TestAccountOfContents(t *testing.T) {
 	s := profile.Summary{Attempted: 500, Samples: 500,
 		Events: []profile.EventCount{{Name: profile.EventAlloc, Unit: profile.Bytes, Hits: 500, Amount: 500 << 20}},
@@ -358,7 +359,8 @@ func TestAccountOfContents(t *testing.T) {
 	}
 }
 
-// TestAccountOfUnfreed: what was not freed, old and young apart, and what is missing of it.
+// TestAccountOfUnfreed: the account has the memory that was not freed, old and young separately, and says what is
+// missing.
 func TestAccountOfUnfreed(t *testing.T) {
 	s := someSummary()
 	s.Events = []profile.EventCount{{Name: profile.EventLeak, Unit: profile.Bytes, Hits: 1000, Amount: 5 << 20, Taken: 40,
@@ -389,7 +391,7 @@ func TestAccountOfUnfreed(t *testing.T) {
 	}
 }
 
-// TestAccountOfAllocations: a process that is killed was read last before its end.
+// TestAccountOfAllocations: if a process is killed, its last reading was before its end.
 func TestAccountOfAllocations(t *testing.T) {
 	s := someSummary()
 	s.Meta.Duration = 10 * time.Second

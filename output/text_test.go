@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// hostile are names that a thread may have: each of them would do something to a terminal.
+// hostile are possible names of a thread, each of which would affect a terminal.
 var hostile = []string{"\x1b[2J", "\u009b2J", "\x7f", "\u202egnp.exe", "\u2066x", "a\nb", "\r", "\u2028", "\u0085",
 	"<b>&\"'\\u009b", "\xff"}
 

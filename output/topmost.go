@@ -7,14 +7,14 @@ import (
 	"goprof/profile/naming"
 )
 
-// topmost is the frame for which a stack counts if its thread waits: the topmost Java method that is not a mere wait
-// (naming.Waits). In a stack without Java, it is the topmost native function that is not a mere wait.
+// topmost is the frame that a stack counts for if its thread waits: the topmost Java method that does more than wait
+// (naming.Waits). In a stack without Java, it is the topmost native function that does more than wait.
 type topmost struct {
 	node int32 // 0: none
 	java bool
 }
 
-// above returns the topmost frame of a stack that has one more frame on top. waits: threads wait in that frame.
+// above returns the topmost frame of a stack with one more frame on top. waits: threads wait in that frame.
 func (t topmost) above(node int32, kind LabelKind, waits bool) topmost {
 	switch java := kind.Java(); {
 	case !java && (t.java || kind != LabelNative && kind != LabelKernel && kind != LabelGap):
@@ -30,7 +30,7 @@ func (t topmost) above(node int32, kind LabelKind, waits bool) topmost {
 func waitsIn(l Name) bool {
 	switch {
 	case l.Kind.Java():
-		method, _, _ := strings.Cut(l.Text, ":") // a line stands behind it in a report by line
+		method, _, _ := strings.Cut(l.Text, ":") // in a report by line, a line follows it
 		return naming.Waits(method)
 	case l.Kind == LabelNative:
 		return naming.WaitsNatively(l.Text)
@@ -38,8 +38,8 @@ func waitsIn(l Name) bool {
 	return false
 }
 
-// stateOf returns the state that a leaf names, without what the thread waits for, and whether the thread waited. state
-// is empty if the leaf is no state.
+// stateOf returns the state of a leaf, without what the thread waits for, and whether the thread waited. state is empty
+// if the leaf is not a state.
 func stateOf(leaf Name) (state string, waited bool) {
 	if leaf.Kind != LabelState {
 		return "", false
@@ -48,11 +48,10 @@ func stateOf(leaf Name) (state string, waited bool) {
 	return state, state != profile.Running.String()
 }
 
-// Owners returns, for a report by a key (by), the node for which each node of a tree counts. Most nodes count for
-// themselves. By thread, all frames count for their thread. A state counts for its caller, or, if the thread waited,
-// for the topmost frame in which threads do more than wait. Frames of a waker count for the wait. By class, package and
-// line, native code counts for the Java frame that calls it. Node 0 is the root, and parents come before their
-// children.
+// Owners returns which node each node of a tree counts for, in a report by a key (by). Most nodes count for themselves.
+// By thread, all frames count for their thread. A state counts for its caller, or, if the thread waited, for the
+// topmost frame in which threads do more than wait. Frames of a waker count for the wait. By class, package and line,
+// native code counts for the Java frame that calls it. Node 0 is the root, and parents come before their children.
 func Owners(by string, labels []Name, nodes int, at func(n int32) (parent, label int32)) []int32 {
 	waits := make([]bool, len(labels))
 	for i, l := range labels {

@@ -7,28 +7,28 @@ import (
 	"goprof/profile/naming"
 )
 
-// Tree is a profile that was read from a file. Of a frame, only the label is known.
+// Tree is a profile from a file. A frame has only its label.
 type Tree struct {
 	Labels []Name         // of all nodes
-	Nodes  []TreeNode     // Nodes[0] is the root, which is no frame; parents stand before their children
+	Nodes  []TreeNode     // Nodes[0] is the root, which is not a frame; parents come before their children
 	Total  int64          // of all counts
-	Weight profile.Weight // what is counted; the file's summary says it for sure
+	Weight profile.Weight // what is counted; the file's summary has it for certain
 	Stacks int            // lines of the file
-	// Unnamed is how much of Total counts for a compiled method, because which method inlined into it ran is a guess.
+	// Unnamed is how much of Total counts for a compiled method because the inlined method is a guess.
 	Unnamed int64
 	// Split has the nodes of methods that ran as several kinds of code. It is nil unless kinds are merged
 	// (Shape.MergeKinds).
 	Split map[int32]KindParts
-	// Guessed says, for some nodes, how much of Self is a guess: another inlined method may have run. Collapsed files do
-	// not have this.
+	// Guessed is, for some nodes, how much of Self is a guess: another inlined method may have run. Collapsed files do not
+	// have this.
 	Guessed map[int32]int64
 }
 
 // KindParts are the samples of a method's subtree by the kind of its code: compiled, C1, interpreted, inlined.
 type KindParts [LabelInlined + 1]int64
 
-// guessWeight guesses whether the file counts CPU time, if no summary says so: a file may have lost its summary, or
-// come through a pipe. Only files of CPU time have these two roots.
+// guessWeight guesses whether the file counts CPU time, for files without a summary, such as those from a pipe. Only
+// files of CPU time have these two roots.
 func (t *Tree) guessWeight() {
 	for i := 1; i < len(t.Nodes); i++ {
 		n := &t.Nodes[i]
@@ -41,7 +41,7 @@ func (t *Tree) guessWeight() {
 	}
 }
 
-// TreeNode is a frame under its callers.
+// TreeNode is a frame with its callers.
 type TreeNode struct {
 	Self   int64 // of the stacks that end here
 	Parent int32
@@ -81,8 +81,8 @@ func (k LabelKind) String() string { return labelKindNames[k] }
 // Java reports whether the label is a Java method's.
 func (k LabelKind) Java() bool { return k <= LabelInlined }
 
-// ParseLabel takes a label apart. Other tools' files have labels without suffixes:
-// what looks like a Java method then counts as compiled.
+// ParseLabel splits a label. Other tools' files have labels without suffixes: there, a label that looks like a Java
+// method counts as compiled.
 func ParseLabel(label string) Name {
 	text, suffix := cutSuffix(label)
 	return Name{text, labelKind(text, suffix)}
@@ -142,7 +142,7 @@ func looksJava(text string) bool {
 	return class != "" && class[0] >= 'A' && class[0] <= 'Z'
 }
 
-// Totals are the counts of each node's whole subtree.
+// Totals returns the counts of each node's whole subtree.
 func (t *Tree) Totals() []int64 {
 	self := make([]int64, len(t.Nodes))
 	for n := range t.Nodes {
@@ -151,7 +151,7 @@ func (t *Tree) Totals() []int64 {
 	return t.Sums(self)
 }
 
-// Sums adds the number of each node to those of its subtree.
+// Sums returns for each node the sum of the numbers in its subtree.
 func (t *Tree) Sums(of []int64) []int64 {
 	sums := make([]int64, len(t.Nodes))
 	for n := len(t.Nodes) - 1; n >= 0; n-- {

@@ -20,7 +20,7 @@ func TreeOf(p *profile.Profile) *Tree {
 	return b.tree
 }
 
-// treeBuilder makes a tree of paths. Most paths begin like the one before.
+// treeBuilder makes a tree from paths. Most paths begin like the previous one.
 type treeBuilder struct {
 	tree   *Tree
 	labels map[string]int32

@@ -5,21 +5,21 @@ import "goprof/profile"
 // noWaker is the row of samples that have no waker.
 const noWaker = "[no waker]"
 
-// wakerPath is what is known of a waker, from the wait up to a node of its stack (profile/waker.go), as labels.
-// -1: none.
+// wakerPath is what is known about a waker, from the wait up to a node of its stack (profile/waker.go), as labels. -1:
+// none.
 type wakerPath struct {
 	by     int32 // the frame between the wait and the waker's stack
-	java   int32 // the topmost Java method in which threads do not just wait or wake others
+	java   int32 // the topmost Java method that does more than wait or wake others
 	thread int32
 	// before is the node in which the path of the previous waker of the chain ends. 0: this is the first waker.
 	before int32
 	length int // of the chain so far
 }
 
-// mostChain bounds how many wakers of a chain are named. goprof writes 16 at most.
+// mostChain bounds the wakers of a chain that are named. goprof writes 16 at most.
 const mostChain = 64
 
-// NewWakers adds up a tree by what ended the waits: the thread, and the topmost Java method of its stack. by is ByWaker
+// NewWakers sums up a tree by what ended the waits: the thread, and the topmost Java method of its stack. by is ByWaker
 // or ByChain.
 func NewWakers(t *Tree, by string) *Report {
 	at := make([]wakerPath, len(t.Nodes))

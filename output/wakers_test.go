@@ -16,7 +16,8 @@ const wakersInput = `[taker tid=1];a.Shop.take_[j];java.util.concurrent.locks.Lo
 [taker tid=1];a.Shop.take_[j];[runnable] 5
 `
 
-// TestWakersReport: a table by waker has what ended the waits; the others have the waits as if nothing stood above.
+// TestWakersReport: a table by waker shows what ended the waits. Other tables have the waits as if nothing were above
+// them.
 func TestWakersReport(t *testing.T) {
 	tree, err := ParseCollapsed(strings.NewReader(wakersInput))
 	if err != nil {

@@ -1,14 +1,14 @@
 package profile
 
-// ByStack remembers a value for each stack, by Sample.StackNumber and by a context on which the value depends, too. It
-// is a cache of bounded size, and forgets old values.
+// ByStack caches a value for each stack, by Sample.StackNumber and by a context that the value also depends on. It is
+// bounded, and drops old values.
 type ByStack[V any] struct {
 	slots []ofStack[V]
-	put   int // since the last growth, with what was kept then
+	put   int // entries since the last growth, including those kept then
 }
 
 type ofStack[V any] struct {
-	number, context uint64 // number is 0 of an empty slot
+	number, context uint64 // number is 0 in an empty slot
 	value           V
 }
 
@@ -21,8 +21,8 @@ func (s *ofStack[V]) is(number, context uint64) bool {
 	return s.number == number && s.context == context
 }
 
-// places returns the two slots in which a stack may be. The low parts of numbers are consecutive in most recordings. So
-// stacks without a context have first slots that lie side by side.
+// places returns the two slots in which a stack may be. In most recordings, the low parts of numbers are consecutive.
+// So stacks without a context have neighbouring first slots.
 func (b *ByStack[V]) places(number, context uint64) (first, second *ofStack[V]) {
 	most := uint64(len(b.slots) - 1)
 	more := (context ^ number>>32) * 0x9e3779b97f4a7c15
@@ -30,7 +30,7 @@ func (b *ByStack[V]) places(number, context uint64) (first, second *ofStack[V]) 
 	return &b.slots[(number+more>>32)&most], &b.slots[mixed>>32&most]
 }
 
-// Get returns the value of a stack. A stack without a number is never known.
+// Get returns the value of a stack. known is always false for a stack without a number.
 func (b *ByStack[V]) Get(number, context uint64) (v V, known bool) {
 	if number == 0 || len(b.slots) == 0 {
 		return v, false
@@ -45,7 +45,7 @@ func (b *ByStack[V]) Get(number, context uint64) (v V, known bool) {
 	return v, false
 }
 
-// Put remembers the value of a stack that Get did not find.
+// Put stores the value of a stack that Get did not find.
 func (b *ByStack[V]) Put(number, context uint64, v V) {
 	if number == 0 {
 		return

@@ -2,8 +2,8 @@ package profile
 
 import "testing"
 
-// TestByStack: what is remembered is what was put last, of this stack in this context. Numbers that follow each other
-// are all known, up to the bound.
+// TestByStack: the cached value is the last one for this stack in this context. Consecutive numbers are all known, up
+// to the bound.
 func TestByStack(t *testing.T) {
 	var b ByStack[uint64]
 	if _, known := b.Get(1, 0); known {

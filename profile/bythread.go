@@ -1,7 +1,7 @@
 package profile
 
-// ByThread remembers a value for each of the latest threads. It is a cache before a map: a Thread has two names, and is
-// expensive to hash.
+// ByThread caches a value for each of the most recent threads. It is used in front of a map: a Thread has two names,
+// and is expensive to hash.
 type ByThread[V any] struct {
 	slots [1 << 7]ofThread[V]
 }
@@ -16,7 +16,6 @@ func (b *ByThread[V]) place(t *Thread) *ofThread[V] {
 	return &b.slots[(uint64(t.TID)+uint64(t.JavaID)<<4)%uint64(len(b.slots))]
 }
 
-// Get returns the value of a thread.
 func (b *ByThread[V]) Get(t *Thread) (v V, known bool) {
 	if at := b.place(t); at.known && at.thread == *t {
 		return at.value, true
@@ -24,8 +23,6 @@ func (b *ByThread[V]) Get(t *Thread) (v V, known bool) {
 	return v, false
 }
 
-// Put remembers the value of a thread.
 func (b *ByThread[V]) Put(t *Thread, v V) { *b.place(t) = ofThread[V]{*t, v, true} }
 
-// Clear forgets all threads.
 func (b *ByThread[V]) Clear() { clear(b.slots[:]) }

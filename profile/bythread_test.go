@@ -2,7 +2,7 @@ package profile
 
 import "testing"
 
-// TestByThread: threads that differ in anything are two, also in the same slot.
+// TestByThread: threads that differ in any field are two, even in the same slot.
 func TestByThread(t *testing.T) {
 	var b ByThread[int]
 	threads := []Thread{{}, {TID: 1}, {TID: 1, Name: "a"}, {TID: 1, Name: "a", JavaName: "b"}, {TID: 1, Virtual: true},

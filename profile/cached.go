@@ -1,7 +1,7 @@
 package profile
 
-// Cached returns the value of a key, and makes it if the map does not have it. A map that has most values already is
-// emptied first, so its memory is bounded.
+// Cached returns the value of a key, and makes it if needed. most bounds the map: if the map is full, Cached empties it
+// first.
 func Cached[K comparable, V any](m map[K]V, most int, key K, make func() V) V {
 	v, ok := m[key]
 	if !ok {

@@ -1,13 +1,13 @@
 package profile
 
-// Certainty is how sure it is which method a frame runs. Physical frames are certain. If a compiler has inlined methods
-// into the topmost frame, goprof infers which of them runs.
+// Certainty is how certain it is which method a frame runs. Physical frames are certain. If a compiler has inlined
+// methods into the topmost frame, goprof infers which of them is running.
 type Certainty uint8
 
 const (
 	Certain Certainty = iota
 	Likely            // all evidence about this instruction agrees
-	Guessed           // the debug records before and behind this instruction differ
+	Guessed           // the debug records before and after this instruction differ
 	NumCertainty
 )
 

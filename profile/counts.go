@@ -1,6 +1,6 @@
 package profile
 
-// Counts has the numbers of looks by what became of them:
+// Counts has the numbers of looks by outcome:
 //
 //	Attempted = Whole + all Truncated + all Lost
 type Counts struct {
@@ -30,13 +30,12 @@ func (c *Counts) lose(why Reason, n int64) {
 	c.Lost[why] += n
 }
 
-// TruncatedSum is how many stacks do not reach their thread's root.
+// TruncatedSum returns how many stacks do not reach their thread's root.
 func (c *Counts) TruncatedSum() int64 { return sum(&c.Truncated) }
 
-// LostSum is how many looks gave no stack.
+// LostSum returns how many looks gave no stack.
 func (c *Counts) LostSum() int64 { return sum(&c.Lost) }
 
-// Samples is how many stacks there are.
 func (c *Counts) Samples() int64 { return c.Whole + c.TruncatedSum() }
 
 func sum(by *[NumReasons]int64) (total int64) {
@@ -46,7 +45,7 @@ func sum(by *[NumReasons]int64) (total int64) {
 	return total
 }
 
-// byName lists the numbers that are not zero, by the names of their reasons.
+// byName returns the numbers that are not zero, by the names of their reasons.
 func byName(by *[NumReasons]int64) map[string]int64 {
 	names := make(map[string]int64)
 	for r, n := range by {

@@ -1,6 +1,6 @@
 package profile
 
-// Causes of a crash of the JVM. Each is a finding, as those of a triage are.
+// Causes of a crash of the JVM. Each is a finding, like those of a triage.
 const (
 	NativeMemory   FindingID = "native-memory"
 	CrashOnOOM     FindingID = "crash-on-oom"
@@ -16,6 +16,6 @@ const (
 	ContainerLimit FindingID = "container-limit"
 )
 
-// CrashIDs are all of them.
+// CrashIDs are all causes of crashes.
 var CrashIDs = []FindingID{NativeMemory, CrashOnOOM, SignalSent, StackOverflow, BusError, CompilerCrash, UnsafeAccess,
 	CollectorCrash, CompiledCrash, NativeCrash, JVMCrash, ContainerLimit}

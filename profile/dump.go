@@ -11,26 +11,25 @@ import (
 type ThreadDump struct {
 	TID   int
 	Name  string
-	State string // as Java says it, otherwise the kernel's
+	State string // as Java reports it, otherwise as the kernel does
 	Stack Stack
-	// Virtual is set if the look was at a virtual thread that no carrier ran. TID is 0 then. It is nil for a thread of the
-	// kernel.
+	// Virtual is set for a virtual thread without a carrier. Then TID is 0. For a thread of the kernel it is nil.
 	Virtual *VirtualThread
-	// FrameSum is a hash of the bytes of Virtual's frames, for comparison within this process. A wait for another thread
-	// has an object of its own among them (a node of a queue), so the same hash means that the wait has not ended. A
-	// collector that moves such an object changes the hash, too. 0: not known.
+	// FrameSum is a hash of the bytes of Virtual's frames, for comparison within this process. The frames of a wait for
+	// another thread refer to an object that is made for this wait (a node of a queue), so the same hash means that the
+	// wait has not ended. A collector that moves the object also changes the hash. 0: not known.
 	FrameSum uint64
-	// Java says that the thread runs Java code, the application's or the JDK's. Other threads are the JVM's own:
-	// collectors, compilers.
+	// Java: the thread runs Java code, the application's or the JDK's. Other threads are the JVM's own: collectors,
+	// compilers.
 	Java   bool
 	Daemon bool
-	// System says that the Java code is the JDK's own: Reference Handler, Signal Dispatcher, Common-Cleaner.
+	// System: the Java code is the JDK's own: Reference Handler, Signal Dispatcher, Common-Cleaner.
 	System bool
 	CPU    time.Duration // that it has used since it began
-	// CPUAfter is the CPU time that the thread had used a while after the look. It includes the microseconds that the stop
-	// cost the thread. 0: not read.
+	// CPUAfter is the thread's CPU time some time after the look. It includes the microseconds that the stop cost the
+	// thread. 0: not read.
 	CPUAfter time.Duration
-	// What the JVM and the kernel say besides. Zero is not known.
+	// Further facts from the JVM and the kernel. Zero is not known.
 	JavaID   int64         // Thread.threadId()
 	Priority int           // of Java, 1 to 10
 	Nice     int           // of the kernel
@@ -39,15 +38,15 @@ type ThreadDump struct {
 	// Holds and WaitsFor are set if locks were asked for.
 	Holds    []HeldLock
 	WaitsFor *WantedLock // nil: the thread waits for no lock, or that is not known
-	// Unconfirmed says that the thread seemed to wait for another thread's lock, and that this could not be confirmed.
-	// WaitsFor is nil then.
+	// Unconfirmed: the thread seemed to wait for another thread's lock, but that could not be confirmed. Then WaitsFor is
+	// nil.
 	Unconfirmed bool
 	// Peer is the other end of the connection that the thread waits for in a system call. It is empty if there is none, or
 	// if it is not known.
 	Peer string
-	// Died says that the signal that ended the process met this thread.
+	// Died: this thread got the signal that ended the process.
 	Died bool
-	// Err says why there is no stack at all; empty otherwise.
+	// Err is why there is no stack at all. Otherwise it is empty.
 	Err string
 }
 
@@ -59,15 +58,14 @@ type Dump struct {
 	VM        string        // "OpenJDK 64-Bit Server VM"
 	Version   string        // "17.0.15+6"
 	Uptime    time.Duration // 0: not known
-	// Stopped says that a signal had stopped the process (SIGSTOP, Ctrl-Z). So no thread runs, whatever Java says of
-	// its state.
+	// Stopped: a signal had stopped the process (SIGSTOP, Ctrl-Z). So no thread runs, whatever Java reports as its state.
 	Stopped bool
-	// Frozen names the control group that had frozen the process (docker pause), and Thaw is the command that lets it
-	// run again. Both are empty if the process was not frozen. Unstopped says that its threads could not be stopped.
+	// Frozen names the control group that had frozen the process (docker pause), and Thaw is the command that lets it run
+	// again. Both are empty if the process was not frozen. Unstopped: its threads could not be stopped.
 	Frozen, Thaw string
 	Unstopped    bool
 	Threads      []ThreadDump
-	Virtual      *VirtualCensus // nil: virtual threads that no carrier runs were not asked for
+	Virtual      *VirtualCensus // nil: virtual threads without a carrier were not asked for
 	// Pools are the pools of threads and of connections. nil: they were not asked for.
 	Pools *Pools
 	// Deadlocks are cycles of threads. Each thread waits for something that the next one holds, and the last for the
@@ -75,9 +73,9 @@ type Dump struct {
 	Deadlocks [][]ThreadRef
 	// Core is set if the dump was taken of a core file.
 	Core *Core
-	// Waits says how many waits of virtual threads without a carrier were read, if they were asked for.
+	// Waits is how many waits of virtual threads without a carrier were read, if they were asked for.
 	Waits VirtualWaits
-	// NoLocks says why locks could not be read, where they were asked for.
+	// NoLocks is why locks could not be read, if they were asked for.
 	NoLocks string
 }
 
@@ -95,7 +93,7 @@ func (d *Dump) StoppedNote() string {
 	return fmt.Sprintf("stopped by a signal (kill -CONT %d lets it go on)", d.PID)
 }
 
-// Java counts the threads that run Java code, and the JVM's own.
+// Java returns how many threads run Java code, and how many are the JVM's own.
 func (d *Dump) Java() (java, own int) {
 	for i := range d.Threads {
 		switch t := &d.Threads[i]; {
@@ -109,7 +107,7 @@ func (d *Dump) Java() (java, own int) {
 	return java, own
 }
 
-// States counts the threads that run Java code by their states.
+// States counts the threads that run Java code, by state.
 func (d *Dump) States() map[string]int {
 	states := map[string]int{}
 	for i := range d.Threads {
@@ -120,7 +118,7 @@ func (d *Dump) States() map[string]int {
 	return states
 }
 
-// Unconfirmed counts the threads that seem to wait for another thread's lock, if that could not be confirmed.
+// Unconfirmed counts the threads that seem to wait for another thread's lock, without confirmation.
 func Unconfirmed(threads []ThreadDump) (n int) {
 	for i := range threads {
 		if threads[i].Unconfirmed {
@@ -130,24 +128,24 @@ func Unconfirmed(threads []ThreadDump) (n int) {
 	return n
 }
 
-// VirtualCensus says how many virtual threads a dump has found that no carrier ran.
+// VirtualCensus is how many virtual threads without a carrier a dump has found.
 type VirtualCensus struct {
-	Seen  int `json:"seen"`  // in the JVM's thread containers, mounted ones too
+	Seen  int `json:"seen"`  // in the JVM's thread containers, including mounted ones
 	Shown int `json:"shown"` // with their stacks
-	// threads with no stack or a part of one, and places that may hold further threads: by reason
+	// Unread counts, by reason, threads without a whole stack, and places that may hold further threads.
 	Unread map[string]int `json:"unread"`
-	// Untracked says that the JVM keeps no list of virtual threads that were started without an executor.
+	// Untracked: the JVM does not list virtual threads that were started without an executor.
 	Untracked bool `json:"untracked,omitempty"`
 }
 
-// VirtualWaits says how many waits of virtual threads without a carrier were read.
+// VirtualWaits is how many waits of virtual threads without a carrier were read.
 type VirtualWaits struct {
 	Seen int   // virtual threads that were found
 	Left int   // further waiting threads that were left out, because there were too many
-	Err  error // why others may not have been found
+	Err  error // why further ones may not have been found
 }
 
-// Unread says why a deadlock of virtual threads may not be shown. It is empty if all waits were read.
+// Unread returns why a deadlock of virtual threads may not be shown. It is empty if all waits were read.
 func (v *VirtualWaits) Unread() string {
 	switch {
 	case v.Err != nil:
@@ -158,7 +156,7 @@ func (v *VirtualWaits) Unread() string {
 	return ""
 }
 
-// DumpPart is which part of a dump a thread belongs to.
+// DumpPart is the part of a dump that a thread belongs to.
 type DumpPart uint8
 
 // The parts of a dump, in their order.
@@ -166,12 +164,12 @@ const (
 	MainThread  DumpPart = iota
 	Application          // the application's other threads
 	JDK                  // the JDK's own
-	Unmounted            // virtual threads that no carrier ran
+	Unmounted            // virtual threads without a carrier
 	JVM                  // the JVM's own
-	Died                 // the thread that died, in a dump of a core: it stands before all others
+	Died                 // the thread that died, in a dump of a core: it comes before all others
 )
 
-// Part returns the part that the thread belongs to.
+// Part returns the thread's part of the dump.
 func (t *ThreadDump) Part() DumpPart {
 	switch {
 	case t.TID == 0:
@@ -186,8 +184,8 @@ func (t *ThreadDump) Part() DumpPart {
 	return Application
 }
 
-// Order sorts the threads by their parts, and within a part by the time at which they began. So the threads of a pool
-// are together, and two dumps can be compared line by line.
+// Order sorts the threads by part, and within a part by the time at which they began. So the threads of a pool are
+// together, and two dumps can be compared line by line.
 func Order(threads []ThreadDump) {
 	sort.SliceStable(threads, func(i, j int) bool {
 		a, b := &threads[i], &threads[j]
@@ -195,12 +193,13 @@ func Order(threads []ThreadDump) {
 	})
 }
 
-// OrderVirtual puts virtual threads in the order of their birth.
+// OrderVirtual sorts virtual threads in the order in which they were created.
 func OrderVirtual(threads []ThreadDump) {
 	sort.Slice(threads, func(i, j int) bool { return threads[i].Virtual.ID < threads[j].Virtual.ID })
 }
 
-// born orders threads by their numbers: the kernel gives them in the order of birth, until they wrap around.
+// born returns the sort key, the thread's number: the kernel numbers threads in the order of their creation, until the
+// numbers wrap around.
 func (t *ThreadDump) born() uint64 {
 	if t.TID == 0 && t.Virtual != nil {
 		return t.Virtual.ID
@@ -208,7 +207,7 @@ func (t *ThreadDump) born() uint64 {
 	return uint64(t.TID)
 }
 
-// Thread returns a thread of the dump, and nil if the dump does not have it.
+// Thread returns a thread of the dump. It is nil if the thread is not in the dump.
 func (d *Dump) Thread(ref ThreadRef) *ThreadDump {
 	for i := range d.Threads {
 		t := &d.Threads[i]
@@ -220,7 +219,7 @@ func (d *Dump) Thread(ref ThreadRef) *ThreadDump {
 	return nil
 }
 
-// Ref names the thread, or the virtual thread that it ran.
+// Ref returns the name of the thread, or of the virtual thread that it ran.
 func (t *ThreadDump) Ref() ThreadRef {
 	ref := ThreadRef{TID: t.TID, Name: t.Name}
 	v := t.Stack.Virtual

@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// Each calls visit for every different stack with its weight (see Meta), always in the same order
-// for the same profile. Frames are root first and valid only during the call.
+// Each calls visit for every different stack with its weight (see Meta), always in the same order for the same profile.
+// Frames are root first and valid only during the call.
 func (p *Profile) Each(visit func(frames []Frame, n int64)) {
 	w := walk{p: p, links: p.links()}
 	w.each(0, nil, visit)
 }
 
 // EachLine calls visit for every different path of labels with its weight. The order is that of the sorted lines
-// "label;label;label weight", compared by bytes. Frames with the same label are one. Labels are root first and valid
-// only during the call; no label may hold a ';'.
+// "label;label;label weight", compared by bytes. Frames with the same label are merged. Labels are root first and valid
+// only during the call. No label may contain a ';'.
 func (p *Profile) EachLine(label func(*Func, Kind) string, visit func(path []string, n int64)) {
 	p.EachGuess(label, func(path []string, n, _ int64) { visit(path, n) })
 }
 
-// EachGuess is EachLine. guessed is how much of the weight n has a leaf that is a guess.
+// EachGuess is EachLine with guesses. guessed is the part of n whose leaf is a guess.
 func (p *Profile) EachGuess(label func(*Func, Kind) string, visit func(path []string, n, guessed int64)) {
 	w := walk{p: p, links: p.links(), label: label, names: make(map[uint32]string)}
 	w.lines([]int32{0}, nil, visit)
 }
 
-// maxLabels bounds the labels that are kept, of some 100 bytes each: a profile has up to ten times as many.
+// maxLabels bounds the kept labels, of some 100 bytes each: a profile has up to ten times as many.
 const maxLabels = 1 << 14
 
-// links are the tree's edges from the root down.
+// links are the tree's edges in the direction from the root to the leaves.
 type links struct {
 	first, next []int32
 }
@@ -59,8 +59,7 @@ type walk struct {
 	rows  []*row            // of lines, by depth
 }
 
-// row holds the buffers of lines for one depth. The next branch uses them again: a large tree has hundreds of
-// thousands.
+// row holds the buffers of lines for one depth. The next branch reuses them: a large tree has hundreds of thousands.
 type row struct {
 	kids     []int32
 	branches []branch
@@ -93,7 +92,7 @@ func (w *walk) compareFrames(a, b int32) int {
 }
 
 // branch has all children with one label, under nodes with equal paths of labels. Each label has two branches: one for
-// the samples that end there, and one for the samples that go on below.
+// the samples that end there, and one for the samples that continue below.
 type branch struct {
 	label string
 	nodes []int32
@@ -111,7 +110,7 @@ func (w *walk) lines(nodes []int32, path []string, visit func([]string, int64, i
 	}
 }
 
-// branches groups the children of some nodes by their labels, in the order of the labels.
+// branches groups the children of some nodes by label, sorted by label.
 func (w *walk) branches(nodes []int32, r *row) []branch {
 	kids := r.kids[:0]
 	for _, n := range nodes {
@@ -130,8 +129,8 @@ func (w *walk) branches(nodes []int32, r *row) []branch {
 	return branches
 }
 
-// compareBranches puts branches in the order of their lines. If one label begins another, the text behind the shorter
-// one decides.
+// compareBranches orders branches like their lines. If one label is the beginning of the other, the text after the
+// shorter one decides.
 func compareBranches(a, b branch) int {
 	short := min(len(a.label), len(b.label))
 	if c := strings.Compare(a.label[:short], b.label[:short]); c != 0 {

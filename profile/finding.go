@@ -1,6 +1,6 @@
 package profile
 
-// FindingID names what is wrong with a JVM. The names never change: scripts rely on them.
+// FindingID is a problem of a JVM. The names never change, because scripts rely on them.
 type FindingID string
 
 const (
@@ -30,8 +30,8 @@ const (
 	StandsStill     FindingID = "stopped"
 )
 
-// FindingIDs are all findings. Their order decides between equally likely findings: an earlier one is more often the
-// cause of a later one.
+// FindingIDs are all findings. Among equally likely findings, the earlier one comes first, because it is more often the
+// cause of the later one.
 var FindingIDs = []FindingID{Deadlocked, StandsStill, SafepointStall, HeapFull, MemoryLimit, CPUThrottled, Swapping,
 	FDLimit, CodeCacheFull, DirectFull, LockContention, WaitingRemote, PoolStuck, Pinned, FinalizerBehind, NativeGrowth,
 	ThreadLeak, ClassLoading, MallocKept, CompilerBehind, Exceptions, GCBusy, CPUHot, CPUShort}
@@ -40,31 +40,31 @@ var FindingIDs = []FindingID{Deadlocked, StandsStill, SafepointStall, HeapFull, 
 type Severity string
 
 const (
-	Critical Severity = "critical" // the program, or a part of it, does not go on
-	Warning  Severity = "warning"  // the program goes on, slower than it could, or not for long
-	Notice   Severity = "notice"   // worth knowing; that may be as it should be
+	Critical Severity = "critical" // the program, or a part of it, does not continue
+	Warning  Severity = "warning"  // the program continues, but slower than it could, or not for long
+	Notice   Severity = "notice"   // worth knowing; possibly as intended
 )
 
 // Finding is one problem of a JVM.
 type Finding struct {
 	ID       FindingID `json:"id"`
 	Severity Severity  `json:"severity"`
-	Claim    string    `json:"claim"`    // one plain sentence with its figures
-	Evidence []string  `json:"evidence"` // what was seen. It may hold text of the target
+	Claim    string    `json:"claim"`    // one sentence with its figures
+	Evidence []string  `json:"evidence"` // observations, possibly with text of the target
 	Next     string    `json:"next"`     // a command
 }
 
 // Triage is the result of a look at a JVM.
 type Triage struct {
-	// Findings are in the order of likelihood.
+	// Findings are sorted by likelihood.
 	Findings []Finding `json:"findings"`
 	// Notes are what a reader must know about the look itself.
 	Notes []string `json:"notes"`
-	// Unknown is what could not be looked at.
+	// Unknown are the facts that could not be read.
 	Unknown []Unknown `json:"unknown"`
 }
 
-// Unknown is something that could not be looked at, so that it is neither found nor ruled out.
+// Unknown is a finding that could be neither found nor ruled out, because facts could not be read.
 type Unknown struct {
 	ID  FindingID `json:"id"`
 	Why string    `json:"why"`

@@ -7,10 +7,10 @@ import (
 )
 
 // Fingerprint is a hash of a stack's frames of 128 bits, with secret seeds: different stacks have different
-// Fingerprints. It is made of the addresses of Funcs, so it is valid as long as these Funcs are kept.
+// Fingerprints. It is made from the addresses of Funcs, so it is valid as long as these Funcs are kept.
 type Fingerprint [2]uint64
 
-// Fingerprinter makes Fingerprints of stacks. Those of two Fingerprinters have nothing in common.
+// Fingerprinter makes Fingerprints of stacks. Fingerprints of two Fingerprinters cannot be compared.
 type Fingerprinter struct {
 	seeds [2]uint64
 }
@@ -19,10 +19,9 @@ func NewFingerprinter() Fingerprinter {
 	return Fingerprinter{[2]uint64{rand.Uint64(), rand.Uint64()}}
 }
 
-// Of returns a stack's Fingerprint.
 func (p *Fingerprinter) Of(s *Stack) Fingerprint { return p.of(s, ^uint64(0)) }
 
-// OfLines returns a stack's Fingerprint without its instructions: all stacks of the same lines have the same one.
+// OfLines returns a stack's Fingerprint without its instructions: all stacks with the same lines have the same one.
 func (p *Fingerprinter) OfLines(s *Stack) Fingerprint { return p.of(s, 0) }
 
 func (p *Fingerprinter) of(s *Stack, instructions uint64) Fingerprint {
@@ -44,7 +43,7 @@ func (p *Fingerprinter) of(s *Stack, instructions uint64) Fingerprint {
 	return Fingerprint{x, y}
 }
 
-// mix folds the product of two numbers, as wyhash does. A zero would swallow what came before.
+// mix folds the product of two numbers, as wyhash does. A zero would erase what came before.
 func mix(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a|1, b|1)
 	return hi ^ lo ^ a ^ bits.RotateLeft64(b, 32)

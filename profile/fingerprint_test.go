@@ -2,7 +2,6 @@ package profile
 
 import "testing"
 
-// TestFingerprint: different stacks have different fingerprints.
 func TestFingerprint(t *testing.T) {
 	a, b := &Func{Name: "a"}, &Func{Name: "b"}
 	one := Frame{Func: a, Kind: C2, Line: 1, BCI: 2}

@@ -3,14 +3,14 @@ package profile
 import "hash/maphash"
 
 const (
-	// maxFuncs bounds how many different functions a profile knows: some 150 bytes each, with the name.
+	// maxFuncs bounds the different functions in a profile: some 150 bytes each, including the name.
 	maxFuncs = 1 << 17
-	// maxIdentities bounds caches.
+	// maxIdentities bounds caches of Funcs.
 	maxIdentities = 1 << 16
 )
 
-// functions numbers functions. Different Funcs with the same content are one function: a walker that forgets
-// its names and reads them again must not split a tree.
+// functions numbers functions. Different Funcs with the same content are one function, because a walker that drops its
+// names and reads them again must not split a tree.
 type functions struct {
 	list  []*Func
 	seed  maphash.Seed
@@ -18,7 +18,7 @@ type functions struct {
 	byPtr map[*Func]int32 // by identity, a cache
 }
 
-// find returns a function's number. If it is not known and there is no room for another, ok is false.
+// find returns a function's number. If the function is new and there is no room, ok is false.
 func (f *functions) find(fn *Func, most int) (id int32, ok bool) {
 	if id, ok := f.byPtr[fn]; ok {
 		return id, true

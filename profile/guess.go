@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// For a guessed leaf, only the compiled method is certain. It is not certain which method inlined into it ran. Nearly
-// one guess in two is wrong (docs/evidence/accuracy.md, Guesses), and wrong guesses of one compiled method may all be
-// of one inlined method. So if a compiled method has guessed leaves in GuessedMuch of all samples, they count for that
-// method.
+// For a guessed leaf, only the compiled method is certain, not which of its inlined methods ran. Nearly one guess in
+// two is wrong (docs/evidence/accuracy.md, Guesses), and wrong guesses in one compiled method may all be of one inlined
+// method. So if a compiled method has guessed leaves in GuessedMuch of all samples, they count for that method.
 
-// GuessedMuch is the share of all samples from which on guesses in one compiled method do not count. Half of the
-// guesses may be wrong: this is five points, as much as chance moves a share of few samples (fairSamples).
+// GuessedMuch: guesses in one compiled method do not count if they are at least this share of all samples. Half of the
+// guesses may be wrong. That is five points, as much as chance moves a share of few samples (fairSamples).
 const GuessedMuch = 0.10
 
-// GuessedIn returns the index of the compiled method in which the leaf is a guess, -1 if the leaf is not a guess.
+// GuessedIn returns the index of the compiled method in which the leaf is a guess. It is -1 if the leaf is not a guess.
 // Frames of HotSpot's own code, or of a thread's state, may be above the leaf.
 func (s *Stack) GuessedIn() int {
 	if len(s.Frames) == 0 || s.Frames[0].Sure != Guessed {
@@ -27,7 +26,7 @@ func (s *Stack) GuessedIn() int {
 	return in
 }
 
-// Guessed returns the compiled method in which the leaf is a guess. It is nil if the leaf is no guess.
+// Guessed returns the compiled method in which the leaf is a guess. It is nil if the leaf is not a guess.
 func (s *Stack) Guessed() *Func {
 	if in := s.GuessedIn(); in >= 0 {
 		return s.Frames[in].Func
@@ -42,7 +41,7 @@ func (s *Stack) firstJava() (first int) {
 	return first
 }
 
-// Settle replaces a guessed leaf by its compiled method.
+// Settle replaces a guessed leaf with its compiled method.
 func (s *Stack) Settle() {
 	in := s.GuessedIn()
 	if in < 0 {
@@ -62,7 +61,7 @@ type Guesses struct {
 	all int64 // samples, guessed or not
 }
 
-// Add counts n samples. in is the result of Stack.Guessed: nil if the leaf is no guess.
+// Add counts n samples. in is the result of Stack.Guessed: nil if the leaf is not a guess.
 func (g *Guesses) Add(in *Func, n int64) {
 	g.all += n
 	if in == nil {
@@ -76,7 +75,7 @@ func (g *Guesses) Add(in *Func, n int64) {
 	}
 }
 
-// Most is how many samples the compiled method with most guesses has.
+// Most returns the number of guesses in the compiled method with the most guesses.
 func (g *Guesses) Most() (most int64) {
 	for _, n := range g.of {
 		most = max(most, n)
@@ -89,7 +88,7 @@ func (g *Guesses) Any() bool { return g.all > 0 && g.many(g.Most()) }
 
 func (g *Guesses) many(n int64) bool { return float64(n) >= GuessedMuch*float64(g.all) }
 
-// Much reports whether so many leaves in a compiled method are guesses that they count for the compiled method.
+// Much reports whether the guesses in a compiled method are so many that they count for the method itself.
 func (g *Guesses) Much(in *Func) bool {
 	return in != nil && g.all > 0 && g.many(g.of[*in])
 }
@@ -97,7 +96,7 @@ func (g *Guesses) Much(in *Func) bool {
 func (g *Guesses) copy() Guesses { return Guesses{maps.Clone(g.of), g.all} }
 
 // Settled returns the profile as it should be shown: if a compiled method has many guesses, they count for the method
-// itself. It returns p if nothing changes, and otherwise a copy to which nothing can be added.
+// itself. It returns p if nothing changes. Otherwise it returns a copy to which nothing can be added.
 func (p *Profile) Settled() *Profile {
 	var nodes []int32
 	for n := range p.guessed {
@@ -151,7 +150,7 @@ func (p *Profile) above(n int32) (whats []uint32) {
 	return whats
 }
 
-// below finds or makes a child in a tree that has no index.
+// below returns a child in a tree without an index, and makes it if needed.
 func (p *Profile) below(l *links, parent int32, what uint32) int32 {
 	for n := l.first[parent]; n != 0; n = l.next[n] {
 		if p.tree.at(n).what == what {

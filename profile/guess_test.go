@@ -7,7 +7,7 @@ import (
 
 func fnOf(name string) *Func { return &Func{Name: name} }
 
-// TestSettle: only guessed frames are removed, down to the code into which they were inlined.
+// TestSettle: only guessed frames are removed, down to the code that they were inlined into.
 func TestSettle(t *testing.T) {
 	a, b, c := fnOf("a"), fnOf("b"), fnOf("c")
 	for sure, want := range map[Certainty]int{Certain: 4, Likely: 4, Guessed: 2} {
@@ -34,7 +34,7 @@ func TestSettle(t *testing.T) {
 	new(Stack).Settle()
 }
 
-// hot is a stack of a compiled method, with methods inlined and a frame on top, leaf first.
+// hot returns a stack of a compiled method, with inlined methods and a frame on top, leaf first.
 func hot(sure Certainty, owner *Func, inlined ...*Func) *Stack {
 	s := &Stack{}
 	for _, f := range inlined {
@@ -50,8 +50,8 @@ func leavesOf(p *Profile) map[string]int64 {
 	return leaves
 }
 
-// TestSettled: guesses of a compiled method with many of them count for that method, and others stay. The account has
-// what the method with most of them has. Neither a copy, nor taken stacks, nor a thread's new name change that.
+// TestSettled: if a compiled method has many guesses, they count for that method, and others stay. The account has the
+// guesses of the method with the most. Copying, taking stacks, and renaming a thread do not change that.
 func TestSettled(t *testing.T) {
 	crunch, mix, cold, get, stub := fnOf("crunch"), fnOf("mix"), fnOf("cold"), fnOf("get"), fnOf("stub")
 	p := New()

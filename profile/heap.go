@@ -7,62 +7,61 @@ import (
 	"time"
 )
 
-// Heap is what fills the heap of a JVM, by class.
+// Heap is the contents of a JVM's heap, by class.
 type Heap struct {
 	At        time.Time     `json:"at"`
 	Took      time.Duration `json:"took_ns"`
 	PID       int           `json:"pid"`
 	MainClass string        `json:"main_class,omitempty"`
 	Collector string        `json:"collector"`
-	// Capacity is how large the heap may become, 0: it is not known.
+	// Capacity is the greatest possible size of the heap. 0: it is not known.
 	Capacity uint64 `json:"capacity_bytes,omitempty"`
 	// Copied is how many bytes were read.
 	Copied uint64     `json:"copied_bytes"`
 	Parts  []HeapPart `json:"parts"`
 	// Classes are sorted by their bytes, the largest first.
 	Classes []*HeapClass `json:"classes"`
-	// Largest are the largest arrays that were met.
 	Largest []*HeapArray `json:"largest_arrays,omitempty"`
-	// OldCollections counts the collections of the old generation since the JVM began, or of a heap without generations.
-	// It is nil if the JVM does not count them.
+	// OldCollections counts the collections of the old generation, or of a heap without generations, since the JVM's
+	// start. It is nil if the JVM does not count them.
 	OldCollections *uint64 `json:"old_collections,omitempty"`
-	// Swept is how long ago a collection ended that removed all dead objects from the old generation and all dead
-	// humongous objects. It is nil if there was none, if that is not known, or if this collector leaves such objects.
+	// Swept is the time since the last collection that removed all dead objects from the old generation and all dead
+	// humongous objects. It is nil if there was none, if it is not known, or if this collector leaves such objects.
 	Swept *time.Duration `json:"old_swept_ago_ns,omitempty"`
 	Notes []string       `json:"notes,omitempty"`
 }
 
-// HeapLive stands for the parts that a sweep (Heap.Swept) frees from dead objects: old and humongous.
+// HeapLive stands for the parts from which a sweep (Heap.Swept) removes dead objects: old and humongous.
 const HeapLive = "live"
 
-// HeapPart is a part of the heap: "young", "old", "humongous", or "heap" where parts are not distinguished.
+// HeapPart is a part of the heap: "young", "old", "humongous", or "heap" if parts are not distinguished.
 type HeapPart struct {
 	Name string `json:"name"`
 	Used uint64 `json:"used_bytes"` // up to the tops of its areas
-	// Max is how large the part may become, 0: it is not known.
+	// Max is the greatest possible size of the part. 0: it is not known.
 	Max uint64 `json:"max_bytes,omitempty"`
-	// Seen is how many of these bytes were looked at. If it is less than Used, numbers of this part are estimates.
+	// Seen is how many of the used bytes were read. If it is less than Used, the numbers of this part are estimates.
 	Seen uint64 `json:"seen_bytes"`
 	// Units is how many units of the part were drawn by lot. 0: the whole part was read.
 	Units int `json:"drawn_pieces,omitempty"`
-	// Moved says that the collector moved objects of the part meanwhile. Objects may have been counted twice, or never.
+	// Moved: the collector moved objects of the part during the reading. Objects may have been counted twice, or never.
 	Moved bool `json:"collected_meanwhile,omitempty"`
-	// Unseen is how many objects a class may have in this part although none was met. The bound holds in 95 of 100 cases.
+	// Unseen is how many objects a class may have in this part although none was seen. The bound holds in 95 of 100 cases.
 	Unseen float64    `json:"unseen_objects,omitempty"`
 	Unread HeapUnread `json:"not_counted_bytes"`
 }
 
-// HeapUnread says which bytes of a part hold no object that could be counted.
+// HeapUnread is the bytes of a part without objects that could be counted.
 type HeapUnread struct {
-	Buffers uint64 `json:"buffers"` // of threads, for objects to come
-	Making  uint64 `json:"making"`  // objects that are not whole yet
-	Moving  uint64 `json:"moving"`  // what the collector moved meanwhile
+	Buffers uint64 `json:"buffers"` // of threads, for future objects
+	Making  uint64 `json:"making"`  // incomplete objects
+	Moving  uint64 `json:"moving"`  // moved by the collector during the reading
 	Unknown uint64 `json:"unknown"` // dead objects of unloaded classes, or damaged memory
 	Memory  uint64 `json:"memory"`  // memory that could not be read
 }
 
-// HeapAmount is a number of objects and their bytes. The errors are half the widths of intervals in which 95 of 100
-// true numbers lie. They are 0 where all was counted.
+// HeapAmount is a number of objects and their bytes. The errors are half the widths of intervals that contain 95 of 100
+// true numbers. They are 0 if everything was counted.
 type HeapAmount struct {
 	Objects      float64 `json:"objects"`
 	Bytes        float64 `json:"bytes"`
@@ -70,27 +69,26 @@ type HeapAmount struct {
 	BytesError   float64 `json:"bytes_error,omitempty"`
 }
 
-// Plus adds amounts of two parts. Their errors are independent.
+// Plus adds amounts of two parts, whose errors are independent.
 func (a HeapAmount) Plus(b HeapAmount) HeapAmount {
 	return HeapAmount{Objects: a.Objects + b.Objects, Bytes: a.Bytes + b.Bytes,
 		ObjectsError: math.Hypot(a.ObjectsError, b.ObjectsError), BytesError: math.Hypot(a.BytesError, b.BytesError)}
 }
 
-// HeapClass is one class.
 type HeapClass struct {
 	Name string `json:"class"`
 	// Loader is boot, platform, application, or the class of the loader. Empty: it is not known.
 	Loader string `json:"loader,omitempty"`
 	HeapAmount
-	// Parts are the amounts in each part in which it has objects, or may have objects that a sample has not met.
+	// Parts are the amounts in each part with objects of the class, or with objects that a sample may have missed.
 	Parts map[string]HeapAmount `json:"parts,omitempty"`
-	// Lengths are those of an array's class, by length, the shortest first.
+	// Lengths are the lengths of an array class, the shortest first.
 	Lengths []HeapLengths `json:"lengths,omitempty"`
-	// Filler: the JVM has filled memory with these objects.
+	// Filler: the JVM fills memory with these objects.
 	Filler bool `json:"filler,omitempty"`
 }
 
-// HeapLengths counts the arrays whose lengths lie between From and To.
+// HeapLengths counts the arrays with lengths between From and To.
 type HeapLengths struct {
 	From uint64 `json:"from"`
 	To   uint64 `json:"to"`
@@ -98,7 +96,6 @@ type HeapLengths struct {
 	Parts map[string]HeapAmount `json:"parts,omitempty"`
 }
 
-// HeapArray is one array.
 type HeapArray struct {
 	Address uint64 `json:"-"`
 	Class   string `json:"class"`
@@ -107,7 +104,6 @@ type HeapArray struct {
 	Part    string `json:"part"`
 }
 
-// Part finds a part by its name.
 func (h *Heap) Part(name string) *HeapPart {
 	if i := slices.IndexFunc(h.Parts, func(p HeapPart) bool { return p.Name == name }); i >= 0 {
 		return &h.Parts[i]
@@ -115,7 +111,7 @@ func (h *Heap) Part(name string) *HeapPart {
 	return nil
 }
 
-// Used is how much of all parts is used.
+// Used returns the used bytes of all parts.
 func (h *Heap) Used() (used uint64) {
 	for i := range h.Parts {
 		used += h.Parts[i].Used
@@ -167,38 +163,38 @@ func (h *Heap) Only(part string) *Heap {
 	return &only
 }
 
-// Sampled reports whether a part of the heap was read by lot.
+// Sampled reports whether some part of the heap was only read in units drawn by lot.
 func (h *Heap) Sampled() bool {
 	return slices.ContainsFunc(h.Parts, func(p HeapPart) bool { return p.Units > 0 })
 }
 
-// Sum is all that was not counted.
+// Sum returns all bytes that were not counted.
 func (u HeapUnread) Sum() uint64 { return u.Buffers + u.Making + u.Moving + u.Unknown + u.Memory }
 
 // HeapGrowth is how a heap changed over several readings.
 type HeapGrowth struct {
 	Over     time.Duration `json:"over_ns"`
 	Readings int           `json:"readings"`
-	// Part is what was compared: "old" with humongous objects, or "heap".
+	// Part is the compared part: "old" with humongous objects, or "heap".
 	Part string    `json:"part"`
 	Used HeapSlope `json:"used"`
-	// Collected says that the part was collected in between. Otherwise classes may have grown by garbage that was not
-	// collected yet. Uncounted says that the JVM does not count its collections; Collected is false then.
+	// Collected: the part was collected in between. Otherwise classes may have grown by garbage that was not collected
+	// yet. Uncounted: the JVM does not count its collections. Then Collected is false.
 	Collected bool `json:"collected"`
 	Uncounted bool `json:"collections_not_known,omitempty"`
-	// Classes grew, the fastest first.
+	// Classes are the classes that grew, the fastest first.
 	Classes []*HeapGrower `json:"classes"`
-	// Full is when the part will be full if it keeps growing like this. 0: it does not grow, or its limit is not known.
+	// Full is the time until the part is full if it keeps growing like this. 0: it does not grow, or its limit is not
+	// known.
 	Full time.Duration `json:"full_in_ns,omitempty"`
 }
 
-// HeapSlope is a change in bytes a second, and the half width of the interval in which 95 of 100 true ones lie.
+// HeapSlope is a change in bytes a second, with half the width of the interval that contains 95 of 100 true values.
 type HeapSlope struct {
 	Rate  float64 `json:"bytes_per_second"`
 	Error float64 `json:"error"`
 }
 
-// HeapGrower is a class that grew.
 type HeapGrower struct {
 	Name    string    `json:"class"`
 	Loader  string    `json:"loader,omitempty"`

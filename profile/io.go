@@ -9,7 +9,6 @@ import (
 // EventIO is the event of calls that read and write files and sockets.
 const EventIO = "io"
 
-// IOOp is the operation of a call.
 type IOOp uint8
 
 const (
@@ -18,7 +17,7 @@ const (
 	IOForce // fsync and its like
 	IOConnect
 	IOAccept
-	IOWait // until something is ready that no call of the thread then used
+	IOWait // for readiness that no call of the thread then used
 	IOOpen
 	IOLookup // of a host's name
 	NumIOOp
@@ -28,26 +27,25 @@ var ioOps = [NumIOOp]string{"read", "write", "force", "connect", "accept", "wait
 
 func (o IOOp) String() string { return ioOps[min(o, NumIOOp-1)] }
 
-// IOLabel is the leaf of a call's stack: what the call does, with what.
+// IOLabel returns the leaf of a call's stack: the operation and its target.
 func IOLabel(op IOOp, target string) string { return IOLabelOf(op.String(), target) }
 
-// IOLabelOf is IOLabel of an operation's name.
+// IOLabelOf is IOLabel for an operation's name.
 func IOLabelOf(op, target string) string { return "[" + op + ": " + target + "]" }
 
-// ParseIOOp finds an operation by its name.
 func ParseIOOp(name string) (IOOp, bool) {
 	i := slices.Index(ioOps[:], name)
 	return IOOp(max(i, 0)), i >= 0
 }
 
-// What a target of calls is.
+// Kinds of targets.
 const (
 	IOFile   = "file"
-	IOPeer   = "peer"   // the other end of a connection that the process made, or of one where that is not known
+	IOPeer   = "peer"   // the other end of a connection that the process made, or whose maker is not known
 	IOClient = "client" // a host that has connected to the process
 	IOListen = "listener"
-	IOName   = "name"  // of a host, that was looked up
-	IOOther  = "other" // pipes, epoll and its like; what has no name
+	IOName   = "name"  // of a host that was looked up
+	IOOther  = "other" // pipes, epoll and others without a name
 )
 
 // IOUnknown is the name of a target that was closed before goprof could read its name.
@@ -57,20 +55,19 @@ const IOUnknown = "[not known]"
 type IOTarget struct {
 	Kind string
 	Name string
-	Addr netip.AddrPort // of peers and clients
+	Addr netip.AddrPort // for peers and clients
 }
 
-// IOCall is one call.
 type IOCall struct {
 	Op     IOOp
 	Target IOTarget
 	Took   time.Duration
 	Bytes  int64
 	Failed bool
-	End    bool // a read that found the end
+	End    bool // a read that reached the end
 }
 
-// IOSum adds up the calls of one kind about one target. The kernel has counted all of them.
+// IOSum adds up all calls with one operation and one target. The kernel has counted them.
 type IOSum struct {
 	Kind   string        `json:"kind"`
 	Target string        `json:"target"`
@@ -79,19 +76,19 @@ type IOSum struct {
 	Bytes  int64         `json:"bytes"`
 	Took   time.Duration `json:"took_ns"`
 	Failed int64         `json:"failed,omitempty"`
-	// Pending counts calls that had not ended when the recording did, and Pended is how long these had lasted by then.
-	// They are not among Calls.
+	// Pending counts the calls that had not ended at the recording's end, and Pended is their time until then. They are
+	// not in Calls.
 	Pending int64         `json:"pending,omitempty"`
 	Pended  time.Duration `json:"pended_ns,omitempty"`
 }
 
-// IO is the account of a recording of such calls.
+// IO is the account of a recording of calls that read and write.
 type IO struct {
-	Sums []IOSum `json:"sums"` // those that took longest first
-	// Tries are calls that found nothing to read, or no room to write. They are not among Calls.
+	Sums []IOSum `json:"sums"` // the longest time first
+	// Tries are calls that found nothing to read, or no room to write. They are not in Calls.
 	Tries    int64 `json:"tries"`
 	Unopened int64 `json:"unopened"` // files that could not be opened
-	// Lost counts the calls whose target is not known, by the reason.
+	// Lost counts the calls whose target is not known, by reason.
 	Lost []IOLost `json:"lost,omitempty"`
 	// Notes say what else is incomplete.
 	Notes []string `json:"notes,omitempty"`

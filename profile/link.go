@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Link is a span of a distributed trace: W3C Trace Context's ids. The zero Link is none.
+// Link is a span of a distributed trace, with the ids of W3C Trace Context. The zero Link is no span.
 type Link struct {
 	Trace [16]byte
 	Span  [8]byte
@@ -14,7 +14,7 @@ type Link struct {
 // Known reports whether there is a span.
 func (l *Link) Known() bool { return l.Span != [8]byte{} }
 
-// TraceID is the trace's id in hexadecimal digits, empty if it is not known.
+// TraceID returns the trace's id in hexadecimal digits. It is empty if it is not known.
 func (l *Link) TraceID() string {
 	if l.Trace == [16]byte{} {
 		return ""
@@ -22,7 +22,7 @@ func (l *Link) TraceID() string {
 	return hex.EncodeToString(l.Trace[:])
 }
 
-// SpanID is the span's id in hexadecimal digits, empty if there is none.
+// SpanID returns the span's id in hexadecimal digits. It is empty if there is none.
 func (l *Link) SpanID() string {
 	if !l.Known() {
 		return ""
@@ -46,20 +46,19 @@ func ParseLink(trace, span string) (l Link) {
 
 // Links counts the samples by the outcome of the search for their span. It is nil if the program publishes no spans.
 type Links struct {
-	// Read: the sample has its span. None: the thread worked for none.
+	// Read: the sample has its span. None: the thread worked for no span.
 	Read int64 `json:"read"`
 	None int64 `json:"none"`
-	// These samples have no span, although their threads may have worked for one. Invalid: the tracing agent was
-	// writing the record of the span, or had marked the record as invalid. Half: one of the two ids was missing.
-	// Unreadable: the record could not be read. NotStopped: the thread was not stopped, and the kernel has not read the
-	// record.
+	// These samples have no span, although their threads may have worked for one. Invalid: the tracing agent was writing
+	// the record of the span, or had marked the record as invalid. Half: one of the two ids was missing. Unreadable: the
+	// record could not be read. NotStopped: the thread was not stopped, and the kernel has not read the record.
 	Invalid    int64 `json:"invalid,omitempty"`
 	Half       int64 `json:"half,omitempty"`
 	Unreadable int64 `json:"unreadable,omitempty"`
 	NotStopped int64 `json:"not_stopped,omitempty"`
 }
 
-// String writes these numbers for people.
+// String formats these numbers for people.
 func (l *Links) String() string {
 	text := fmt.Sprintf("%d samples have a span, %d threads worked for none", l.Read, l.None)
 	for _, of := range []struct {

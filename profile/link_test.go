@@ -2,7 +2,7 @@ package profile
 
 import "testing"
 
-// TestParseLink: ids come back, and nothing else becomes one.
+// TestParseLink: ids are read as they were written, and other texts give no Link.
 func TestParseLink(t *testing.T) {
 	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 	if l := ParseLink(trace, span); l.TraceID() != trace || l.SpanID() != span || !l.Known() {

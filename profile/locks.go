@@ -8,16 +8,16 @@ type LockKind uint8
 const (
 	Monitor   LockKind = iota + 1 // of an object: synchronized, Object.wait
 	Exclusive                     // of java.util.concurrent, with one owner: ReentrantLock, a write lock
-	Shared                        // of java.util.concurrent, which many may hold: a read lock
-	Unownable                     // what LockSupport.park was given, and has no owner: a Condition
-	ClassInit                     // the right to initialise a class: a thread has it while the static initialiser runs
-	Task                          // the result of a FutureTask or a CompletableFuture: a thread computes it
+	Shared                        // of java.util.concurrent, with any number of owners: a read lock
+	Unownable                     // an argument of LockSupport.park without an owner: a Condition
+	ClassInit                     // the right to initialise a class: a thread has it while it runs the static initialiser
+	Task                          // the result of a FutureTask or a CompletableFuture, which a thread computes
 )
 
 // Lock is a lock that a thread holds or waits for.
 type Lock struct {
 	Kind  LockKind
-	Class string // of the object, with dots; of ClassInit the class that is initialised
+	Class string // of the object, with dots; for ClassInit, the initialised class
 	// ID is the object's address when the dump read the object. Two locks in a dump with the same ID are the same lock.
 	ID uint64
 }
@@ -32,8 +32,8 @@ func (l *Lock) Text() string {
 
 // ThreadRef names a thread of a dump. The zero value is no thread.
 type ThreadRef struct {
-	TID     int    // 0: a virtual thread that no carrier runs
-	Virtual uint64 // the virtual thread's number, 0 if it is none
+	TID     int    // 0: a virtual thread without a carrier
+	Virtual uint64 // the virtual thread's number, 0 if it is not one
 	Name    string
 }
 
@@ -56,10 +56,9 @@ func (r ThreadRef) String() string {
 	return text
 }
 
-// HeldLock is a lock that a thread holds.
 type HeldLock struct {
 	Lock
-	Frame int // which of the thread's frames took the lock; -1 if that is not known
+	Frame int // the index of the thread's frame that took the lock; -1 if that is not known
 }
 
 // LockWait is how a thread waits for a lock.
@@ -67,12 +66,12 @@ type LockWait uint8
 
 const (
 	ToEnter      LockWait = iota + 1 // BLOCKED: it wants the monitor
-	ToNotify                         // in Object.wait: it has given the monitor up
+	ToNotify                         // in Object.wait: it has released the monitor
 	ToUnpark                         // parked
-	ToInitialize                     // another thread initialises a class that it needs
+	ToInitialize                     // another thread is initialising a class that it needs
 )
 
-// Text names the lock, and the thread that has it.
+// Text names the lock, and the thread that holds it.
 func (w *WantedLock) Text() string {
 	if w.Kind == ClassInit {
 		return fmt.Sprintf("%s, which %s runs", w.Lock.Text(), w.Owner)
@@ -103,8 +102,8 @@ type WantedLock struct {
 	Lock
 	How   LockWait
 	Timed bool      // it waits only for some time
-	Owner ThreadRef // who holds the lock; zero: no thread, or that is not known
-	// Alone says that the thread wants to be the lock's only owner. It is false if that is not known. A thread that
-	// wants to read what readers hold waits for a writer in front of it, and not for the readers.
+	Owner ThreadRef // the thread that holds it; zero: none, or not known
+	// Alone: the thread wants to be the lock's only owner. It is false if that is not known. A thread that wants to read
+	// where readers hold the lock waits for a writer before it, and not for the readers.
 	Alone bool
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Memory says which parts of a JVM use its resident memory.
+// Memory is which parts of a JVM use its resident memory.
 type Memory struct {
 	At        time.Time     `json:"at"`
 	Took      time.Duration `json:"took_ns"`
@@ -15,7 +15,7 @@ type Memory struct {
 	// Resident and Swapped are the sums of all parts.
 	Resident uint64 `json:"resident_bytes"`
 	Swapped  uint64 `json:"swapped_bytes"`
-	// Twice is how much of Resident is counted more than once, because the process has it at several addresses.
+	// Twice is how much of Resident is counted more than once, because the process maps it at several addresses.
 	Twice  uint64       `json:"counted_twice_bytes,omitempty"`
 	Kernel KernelMemory `json:"kernel"`
 	Parts  []MemoryPart `json:"parts"`
@@ -49,23 +49,23 @@ type MemoryPart struct {
 	Anonymous uint64 `json:"anonymous_bytes"`
 	Swapped   uint64 `json:"swapped_bytes"`
 	Reserved  uint64 `json:"reserved_bytes"`  // address space
-	Committed uint64 `json:"committed_bytes"` // of it: what the program may use now
-	// Used is how much the JVM says that it uses, 0: it is not known.
+	Committed uint64 `json:"committed_bytes"` // the part of Reserved that the program may use now
+	// Used is the used memory by the JVM's own counters. 0: it is not known.
 	Used uint64 `json:"used_bytes,omitempty"`
 	// Count is how many stacks, files, libraries or other mappings the part has.
 	Count int `json:"count"`
-	// Pieces are the largest, by name.
+	// Pieces are the largest pieces, by name.
 	Pieces []MemoryPiece `json:"pieces,omitempty"`
 }
 
-// MemoryPiece is a part of a part: a file, a library, a table.
+// MemoryPiece is a file, a library or a table in a part.
 type MemoryPiece struct {
 	Name     string `json:"name"`
 	Resident uint64 `json:"resident_bytes"`
 	Reserved uint64 `json:"reserved_bytes"`
 }
 
-// KernelMemory is what /proc/PID/status says.
+// KernelMemory is from /proc/PID/status.
 type KernelMemory struct {
 	RSS        uint64 `json:"rss_bytes"`
 	Anonymous  uint64 `json:"rss_anon_bytes"`
@@ -77,7 +77,7 @@ type KernelMemory struct {
 	HugePages *uint64 `json:"anon_huge_bytes,omitempty"`
 }
 
-// DirectMemory is what java.nio.Bits counts of direct buffers. Their memory is in the part malloc, or unnamed where
+// DirectMemory is java.nio.Bits' counters of direct buffers. Their memory is in the part malloc, or in unnamed if
 // malloc is not glibc's.
 type DirectMemory struct {
 	Reserved uint64 `json:"reserved_bytes"` // counts towards Max
@@ -86,17 +86,17 @@ type DirectMemory struct {
 	Max      uint64 `json:"max_bytes,omitempty"` // 0: it is not known
 }
 
-// MallocMemory describes the part malloc: glibc's arenas, and allocations that have a mapping of their own.
+// MallocMemory describes the part malloc: glibc's arenas, and allocations with a mapping of their own.
 type MallocMemory struct {
-	// Other is the allocator that the process uses instead of glibc's: musl, jemalloc. Its memory is in the part
-	// unnamed, except for [heap].
+	// Other is the allocator that the process uses instead of glibc's: musl, jemalloc. Its memory is in the part unnamed,
+	// except for [heap].
 	Other  string `json:"other,omitempty"`
 	Arenas int    `json:"arenas"` // without the main one
 	InUse  uint64 `json:"in_arenas_bytes"`
 	// Looked is how much of the arenas' resident memory was read, and Free how much of that is free but kept.
 	Looked uint64 `json:"looked_through_bytes"`
 	Free   uint64 `json:"free_bytes"`
-	Mapped uint64 `json:"mapped_bytes"` // resident, in pieces that have a mapping each
+	Mapped uint64 `json:"mapped_bytes"` // resident memory of allocations with a mapping of their own
 	Pieces int    `json:"mapped_count"`
 }
 
@@ -108,10 +108,9 @@ type GroupMemory struct {
 	// Cache is the part of Used that the kernel can take back at any time: pages of files. Nil: it is not known.
 	Cache *uint64 `json:"cache_bytes,omitempty"`
 	Max   uint64  `json:"limit_bytes,omitempty"` // 0: there is none
-	Left  uint64  `json:"left_bytes,omitempty"`  // until the limit, without the cache. 0 where Cache is not known
+	Left  uint64  `json:"left_bytes,omitempty"`  // until the limit, without the cache; 0 if Cache is not known
 }
 
-// Part finds a part by its name.
 func (m *Memory) Part(name string) *MemoryPart {
 	if i := slices.IndexFunc(m.Parts, func(p MemoryPart) bool { return p.Name == name }); i >= 0 {
 		return &m.Parts[i]
@@ -124,16 +123,15 @@ type MemoryGrowth struct {
 	Over     time.Duration `json:"over_ns"`
 	Readings int           `json:"readings"`
 	Resident HeapSlope     `json:"resident"`
-	// Parts grew for certain, the fastest first.
+	// Parts are the parts that certainly grew, the fastest first.
 	Parts []MemoryGrower `json:"parts"`
-	// Direct is how direct buffers grew, which are in malloc. Nil: they did not for certain.
+	// Direct is the growth of direct buffers, which are in malloc. Nil: they did not certainly grow.
 	Direct *MemoryGrower `json:"direct,omitempty"`
-	// Full is when the control group reaches its limit if memory keeps growing like this. 0: it may not grow, or there
-	// is no limit.
+	// Full is the time until the control group's limit if memory keeps growing like this. 0: it may not grow, or there is
+	// no limit.
 	Full time.Duration `json:"limit_in_ns,omitempty"`
 }
 
-// MemoryGrower is a part that grew.
 type MemoryGrower struct {
 	Name  string    `json:"name"`
 	Bytes HeapSlope `json:"growth"`

@@ -7,17 +7,15 @@ import (
 
 // ThreadMoves is what one thread did over several dumps.
 type ThreadMoves struct {
-	*ThreadDump // as the last dump that has it shows it
-	// Still says that the thread was in all dumps, with the same stack in the same state, and used no CPU time between
-	// them.
+	*ThreadDump // as in the last dump that has it
+	// Still: the thread was in all dumps, with the same stack in the same state, and used no CPU time between them.
 	Still bool
-	// CPU is how much CPU time the thread used between each dump and the next. It has no entry for a pair of dumps that
-	// lacks the thread.
+	// CPU is the thread's CPU time between each dump and the next. It has no entry for a pair of dumps without the thread.
 	CPU   []time.Duration
-	Dumps int // how many contain the thread
+	Dumps int // number of dumps with the thread
 }
 
-// CPUSum is the CPU time that the thread used in all.
+// CPUSum returns the thread's total CPU time.
 func (m *ThreadMoves) CPUSum() (sum time.Duration) {
 	for _, d := range m.CPU {
 		sum += d
@@ -25,13 +23,13 @@ func (m *ThreadMoves) CPUSum() (sum time.Duration) {
 	return sum
 }
 
-// restless is how much CPU time a BLOCKED thread may use in a second and still count as one that does not move. Up to
-// JDK 23 one of the threads that wait for a monitor wakes up about once a second to try it (runtime/objectMonitor.cpp,
+// restless is how much CPU time a BLOCKED thread may use in a second and still count as not moving. Up to JDK 23, one
+// of the threads that wait for a monitor wakes up about once a second to try it (runtime/objectMonitor.cpp,
 // MAX_RECHECK_INTERVAL).
 const restless = 100 * time.Microsecond
 
-// Moves compares dumps of one process, the oldest first. Threads are in the order of the last dump, then those that are
-// only in earlier dumps, in the order of the dumps before.
+// Moves compares dumps of one process, the oldest first. Threads are in the order of the last dump. After them come
+// threads that are only in earlier dumps, in the order of those dumps.
 func Moves(dumps []*Dump) (all []ThreadMoves) {
 	known := map[ThreadRef]bool{}
 	byRef := make([]map[ThreadRef]*ThreadDump, len(dumps))
@@ -61,7 +59,7 @@ func (t *ThreadDump) ref() ThreadRef {
 	return ThreadRef{TID: t.TID}
 }
 
-// movesOf says how a thread moved between dumps. byRef has the threads of each dump.
+// movesOf returns how a thread moved between dumps. byRef has the threads of each dump.
 func movesOf(last *ThreadDump, dumps []*Dump, byRef []map[ThreadRef]*ThreadDump) ThreadMoves {
 	m := ThreadMoves{ThreadDump: last, CPU: make([]time.Duration, max(len(dumps)-1, 0))}
 	still := len(dumps) > 1

@@ -2,16 +2,16 @@ package profile
 
 import "time"
 
-// Place is where in a profile a stack was added. By its Place a stack can be counted again without its frames.
+// Place is where in a profile a stack was added. With its Place, a stack can be counted again without its frames.
 type Place struct {
 	node int32
 	why  Reason
 	sure Certainty // of the leaf
-	in   *Func     // the compiled method in which the leaf is a guess, nil if it is none
+	in   *Func     // the compiled method in which the leaf is a guess, or nil
 	full bool
 }
 
-// AddAt is AddTimed, and returns the place of the stack. n may be 0.
+// AddAt is AddTimed, but returns the place of the stack. n may be 0.
 func (p *Profile) AddAt(root string, s *Stack, n int64, d time.Duration) Place {
 	at := p.under(root)
 	if s.Truncated != Whole {
@@ -33,7 +33,7 @@ func (p *Profile) AddAt(root string, s *Stack, n int64, d time.Duration) Place {
 // Again adds n to the count of the stack at a place. n may be negative, if the stack was counted too often.
 func (p *Profile) Again(at Place, n int64, d time.Duration) {
 	if at.node >= p.tree.size {
-		return // a place of another profile
+		return // a place in another profile
 	}
 	p.Counts.add(at.why, n)
 	p.Sure[min(at.sure, NumCertainty-1)] += n
@@ -52,8 +52,8 @@ func (p *Profile) Again(at Place, n int64, d time.Duration) {
 	}
 }
 
-// StackAt appends the frames of a place to frames, leaf first: functions and kinds, because a profile has no lines.
-// rooted says that the stack was added under a root. StackAt leaves that root out.
+// StackAt appends the frames of a place to frames, leaf first. They only have functions and kinds, because a profile
+// has no lines. rooted: the stack was added under a root. StackAt leaves out that root.
 func (p *Profile) StackAt(at Place, rooted bool, frames []Frame) Stack {
 	s := Stack{Frames: frames, Truncated: at.why}
 	if at.node >= p.tree.size {
@@ -68,7 +68,7 @@ func (p *Profile) StackAt(at Place, rooted bool, frames []Frame) Stack {
 		above++
 	}
 	if at.why != Whole {
-		above++ // the frame that says so
+		above++ // skip the frame that says so
 	}
 	s.Frames = s.Frames[:max(len(s.Frames)-above, len(frames))]
 	if len(s.Frames) > len(frames) {
@@ -91,8 +91,8 @@ func (p *Profile) Beside(at Place, leaf *Func, kind Kind) Place {
 	return Place{node: p.cut(parent), why: at.why, full: true}
 }
 
-// Above returns the place of the same stack with more frames on top of its leaf, leaf first. The leaf is as sure as
-// before.
+// Above returns the place of the same stack with more frames on top of its leaf, leaf first. The leaf's certainty
+// stays.
 func (p *Profile) Above(at Place, frames []Frame) Place {
 	if at.full || at.node <= 0 || at.node >= p.tree.size {
 		return at

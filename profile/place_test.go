@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestPlaces: a stack is counted again at the place where it was added, also under another leaf. The account stays
+// TestPlaces: a stack is counted again at the place where it was added, also with another leaf. The account stays
 // right.
 func TestPlaces(t *testing.T) {
 	p := New()
@@ -17,7 +17,7 @@ func TestPlaces(t *testing.T) {
 	p.Again(at, 9, 9*time.Second)
 	beside := p.Beside(at, ready, StateFrame)
 	p.Again(beside, 2, 2*time.Second)
-	p.Again(at, -2, -2*time.Second) // the stack had been counted too often
+	p.Again(at, -2, -2*time.Second) // the stack was counted too often
 	if again := p.AddAt("[t tid=1]", s, 0, 0); again != at {
 		t.Errorf("the same stack is at %v and at %v", at, again)
 	}
@@ -45,7 +45,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestPlacesInAFullProfile: a stack for which there is no room is counted at its place, too.
+// TestPlacesInAFullProfile: a stack without room is also counted at its place.
 func TestPlacesInAFullProfile(t *testing.T) {
 	p := NewSize(1)
 	s := stack(NotStopped, "main", "park", "and", "more")
@@ -57,13 +57,13 @@ func TestPlacesInAFullProfile(t *testing.T) {
 	if n != 5 || p.Overflow != 5 || p.Counts.Truncated[NotStopped] != 5 {
 		t.Errorf("%d in the tree, %d overflowed, %+v", n, p.Overflow, p.Counts)
 	}
-	p.Again(Place{node: 1 << 20}, 1, 0) // this place is of another profile: it is not counted, and nothing panics
+	p.Again(Place{node: 1 << 20}, 1, 0) // this place is in another profile: it is not counted, and nothing panics
 	if p.Counts.Attempted != 5 {
 		t.Errorf("%+v", p.Counts)
 	}
 }
 
-// TestSure: how sure the leaf is, is counted with its stack, wherever that stack is counted again. The frame for a
+// TestSure: the certainty of the leaf is counted with its stack, also when that stack is counted again. The frame for a
 // thread's state is certain.
 func TestSure(t *testing.T) {
 	p := New()
@@ -99,7 +99,7 @@ func TestStateLabels(t *testing.T) {
 	}
 }
 
-// TestStackAt: a place gives back its stack, without the frame of its thread and the frame for a missing root.
+// TestStackAt: a place returns its stack, without the frame of its thread and the frame for a missing root.
 func TestStackAt(t *testing.T) {
 	p := New()
 	for _, why := range []Reason{Whole, NoUnwindInfo} {

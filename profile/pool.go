@@ -10,7 +10,7 @@ import (
 type Pools struct {
 	Executors   []Executor
 	Connections []Connections
-	// Err says why the objects could not be read. Empty: they were.
+	// Err is why the objects could not be read. It is empty if they were.
 	Err string
 }
 
@@ -18,41 +18,39 @@ type Pools struct {
 type ExecutorKind uint8
 
 const (
-	ThreadPool ExecutorKind = iota // ThreadPoolExecutor: of the JDK, of Tomcat
+	ThreadPool ExecutorKind = iota // ThreadPoolExecutor: the JDK's, Tomcat's
 	ForkJoin                       // ForkJoinPool
 	Scheduler                      // the ForkJoinPool that runs virtual threads
-	EventLoop                      // Netty's: one thread each
+	EventLoop                      // Netty's, with one thread each
 )
 
-// Executor is what runs tasks in threads of its own.
+// Executor runs tasks in threads of its own.
 type Executor struct {
 	Kind    ExecutorKind
 	Class   string // with dots
-	Threads []int  // of which this is known
-	// Core and Most are how many threads it keeps, and may have.
+	Threads []int  // for which this is known
+	// Core is the number of threads that it keeps. Most is the greatest number that it may have.
 	Core, Most maybe.Value[int64]
-	// Queued is how many tasks wait, and Room how many more the queue takes. A queue without a bound has no Room.
+	// Queued is how many tasks wait. Room is how many more the queue takes. A queue without a bound has no Room.
 	Queued, Room maybe.Value[int64]
-	Scheduled    bool // of the tasks that wait, some may not be due yet
-	// Next is the class of the task that comes next, with dots. Late is for how long it has been due, where the program
-	// gave it a time.
+	Scheduled    bool // some of the waiting tasks may not be due yet
+	// Next is the class of the next task, with dots. Late is how long it has been due, if the program gave it a time.
 	Next string
 	Late time.Duration
-	// Running is how many threads run a task, and Done how many tasks have ended since the executor was made.
+	// Running is how many threads run a task. Done is how many tasks have ended since the executor was made.
 	Running, Done maybe.Value[int64]
 }
 
-// Connections is a pool of connections: HikariCP's.
+// Connections is a pool of connections (HikariCP).
 type Connections struct {
 	Name string
-	// Most is how many it may have, All how many it has. Waiting is how many threads want one.
+	// Most is the greatest number of connections. All is their present number. Waiting is how many threads want one.
 	Most, Waiting maybe.Value[int64]
 	All           int64
-	// Lent has an entry for each connection that is lent: when the connection was last given back, by a clock of the
-	// JVM's.
+	// Lent has an entry for each lent connection: when the connection was last given back, by a clock of the JVM.
 	Lent []int64
-	// Holders are the threads that hold lent connections, as far as they are known.
+	// Holders are the threads that hold lent connections, as far as known.
 	Holders []int
-	// Longest is how long the longest loan has lasted so far.
+	// Longest is the length of the longest loan so far.
 	Longest maybe.Value[time.Duration]
 }

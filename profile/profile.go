@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// DefaultMaxNodes bounds the memory of a profile: 30 bytes for each node, as the index is full then (tree.go).
+// DefaultMaxNodes bounds the memory of a profile: 30 bytes for each node, because the index is then full (tree.go).
 const DefaultMaxNodes = 3 << 18
 
-// Profile is the sum of many stacks: a tree in which stacks share what they have in
-// common from the root on, and an account of every look that was attempted. It is
-// not safe for concurrent use.
+// Profile is the sum of many stacks: a tree in which stacks share their common frames from the root on, and an account
+// of every attempted look. It is not safe for concurrent use.
 type Profile struct {
 	Meta   Meta
 	Counts Counts
@@ -21,23 +20,23 @@ type Profile struct {
 	// Overflow is how many samples found the tree full. They are in the profile, too: their stack ends at the first frame
 	// from the root that is not in the tree, with a frame that says so.
 	Overflow int64
-	// Time is the time of all stacks: CPU time, or in wall-clock modes the time that passed.
+	// Time is the time of all stacks: CPU time, or in wall-clock modes elapsed time.
 	Time time.Duration
 	// Unnamed is how much of the total weight Settled has moved from guessed leaves.
 	Unnamed int64
 
 	maxNodes int
 	maxFuncs int
-	cuts     int // nodes that say that the tree is full
+	cuts     int // number of nodes that say that the tree is full
 	tree     tree
 	funcs    functions
-	labels   map[string]*Func // roots that Add was given
+	labels   map[string]*Func // roots passed to Add
 	reasons  [NumReasons]*Func
 	full     *Func
 	guesses  Guesses
 	guessed  map[int32][numSlots]int64 // the part of a node's own counts whose leaf is a guess
 
-	// The path of the last stack, root first: the next one mostly begins like it.
+	// The path of the last stack, root first: the next stack mostly begins like it.
 	path []step
 }
 
@@ -74,15 +73,15 @@ func NewSize(maxNodes int) *Profile {
 	return p
 }
 
-// Copy returns the profile as it is now. The copy can be read while p grows, and nothing can be added to the copy.
+// Copy returns the profile as it is now. The copy can be read while p grows, but nothing can be added to it.
 func (p *Profile) Copy() *Profile {
 	return &Profile{Meta: p.Meta, Counts: p.Counts, Sure: p.Sure, Overflow: p.Overflow, Time: p.Time, Unnamed: p.Unnamed,
 		tree: p.tree.copy(), funcs: functions{list: slices.Clip(p.funcs.list)}, guesses: p.guesses.copy(),
 		guessed: maps.Clone(p.guessed)}
 }
 
-// TakeStacks removes all stacks from the profile, and returns them to be read. The account stays. Places of p are
-// invalid after that.
+// TakeStacks removes all stacks from the profile, and returns them for reading. The account stays. Afterwards, Places
+// of p are invalid.
 func (p *Profile) TakeStacks() *Profile {
 	taken := &Profile{Meta: p.Meta, tree: p.tree, funcs: p.funcs, guesses: p.guesses.copy(), guessed: p.guessed}
 	empty := NewSize(p.maxNodes)
@@ -115,7 +114,7 @@ func (p *Profile) Lose(why Reason, n int64) {
 	}
 }
 
-// Nodes is the size of the tree without its root.
+// Nodes returns the size of the tree without its root.
 func (p *Profile) Nodes() int { return int(p.tree.size) - 1 }
 
 // cursor walks down the tree from the root, and makes missing nodes.
@@ -127,7 +126,7 @@ type cursor struct {
 	full     bool
 }
 
-// under begins at the root, or at the label above a stack.
+// under returns a cursor at the root, or at the label above a stack.
 func (p *Profile) under(root string) cursor {
 	at := cursor{p: p}
 	if root != "" {
@@ -144,8 +143,8 @@ func (c *cursor) end() Place {
 	return Place{node: c.node}
 }
 
-// down returns a node's child for a frame, and makes the child if there is none. It skips the search while the stack
-// equals the last one.
+// down goes to a node's child for a frame, and makes the child if needed. It skips the search while the stack equals
+// the last one.
 func (c *cursor) down(fn *Func, kind Kind) {
 	p := c.p
 	if c.full {
@@ -176,7 +175,7 @@ func (c *cursor) down(fn *Func, kind Kind) {
 	c.depth++
 }
 
-// child finds the node under parent, or makes it. 0: the tree is full.
+// child returns the node under parent, and makes it if needed. 0: the tree is full.
 func (p *Profile) child(parent int32, what uint32) int32 {
 	if n := p.tree.find(parent, what); n != 0 {
 		return n
@@ -187,8 +186,8 @@ func (p *Profile) child(parent int32, what uint32) int32 {
 	return p.tree.add(parent, what)
 }
 
-// cut returns the node that stands for everything that is not kept below a node. If there is no room for another such
-// node, cut returns that of a caller, in the end that of the root.
+// cut returns the node that stands for everything that is not kept below a node. If there is no room for such a node,
+// cut returns that of a caller, or finally that of the root.
 func (p *Profile) cut(below int32) int32 {
 	id := p.must(p.full)
 	for n := below; ; n = p.tree.at(n).parent {
@@ -204,7 +203,7 @@ func (p *Profile) cut(below int32) int32 {
 	}
 }
 
-// own finds or makes a node for a frame of the profile's own. There is always room for these frames.
+// own returns a node for a frame of the profile's own, and makes it if needed. There is always room for these frames.
 func (p *Profile) own(parent int32, fn *Func) int32 {
 	what := whatOf(p.must(fn), Gap)
 	if n := p.tree.find(parent, what); n != 0 {
@@ -219,7 +218,7 @@ func (p *Profile) must(fn *Func) int32 {
 	return id
 }
 
-// label makes the frame for a root's text, once.
+// label makes the frame for a root's text, once for each text.
 func (p *Profile) label(root string) *Func {
 	return Cached(p.labels, maxIdentities, root, func() *Func { return &Func{Name: root} })
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// stack makes a stack of names, given root first.
+// stack makes a stack from names, given root first.
 func stack(why Reason, names ...string) *Stack {
 	s := &Stack{Truncated: why}
 	for _, name := range slices.Backward(names) {
@@ -65,7 +65,7 @@ func TestCopy(t *testing.T) {
 	before, counts := contents(p), p.Counts
 	c := p.Copy()
 	done := make(chan struct{})
-	go func() { // so the race detector can find errors, too
+	go func() { // a goroutine, so that the race detector can find errors, too
 		defer close(done)
 		for i := range 10_000 {
 			p.Add("[new]", stack(Whole, "main", fmt.Sprint("f", i)), 3)
@@ -106,14 +106,14 @@ func TestCountsAddUp(t *testing.T) {
 	p := New()
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {
-		why, n := Reason(r.IntN(int(NumReasons)+2)), int64(r.IntN(3)) // two of the reasons are unknown ones
+		why, n := Reason(r.IntN(int(NumReasons)+2)), int64(r.IntN(3)) // two of the reasons are unknown
 		if why.Lost() && r.IntN(2) == 0 {
 			p.Lose(why, n)
 		} else {
 			p.Add("", stack(why, "a"), n)
 		}
 	}
-	p.Lose(BadMethod, 1) // BadMethod is no reason to lose a sample; the loss must still be counted
+	p.Lose(BadMethod, 1) // BadMethod is not a reason to lose a sample, but the loss must be counted
 	c := &p.Counts
 	if c.Attempted == 0 || c.Attempted != c.Whole+c.TruncatedSum()+c.LostSum() {
 		t.Errorf("%d attempted, %d whole, %d truncated, %d lost", c.Attempted, c.Whole, c.TruncatedSum(), c.LostSum())
@@ -162,7 +162,7 @@ func TestFullTreeIsHonest(t *testing.T) {
 	}
 }
 
-// TestPathShortcut compares the shortcut along the last path with a plain sum.
+// TestPathShortcut compares the shortcut along the last path with a simple sum.
 func TestPathShortcut(t *testing.T) {
 	p, plain := New(), map[string]int64{}
 	r := rand.New(rand.NewPCG(3, 4))
@@ -225,7 +225,7 @@ func TestAddAllocatesNothingOnceWarm(t *testing.T) {
 	}
 }
 
-// deepStacks are stacks of 60 frames that share half of them.
+// deepStacks returns stacks of 60 frames that share half of them.
 func deepStacks(n int) []*Stack {
 	r := rand.New(rand.NewPCG(5, 6))
 	funcs := make([]*Func, 300)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ProgramName returns the name of a program for users, by its main class or by its jar's path: the class, or the file's
+// ProgramName returns the name of a program for users, from its main class or its jar's path: the class, or the file's
 // name.
 func ProgramName(main string) string {
 	switch path.Ext(main) {

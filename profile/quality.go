@@ -7,46 +7,46 @@ import (
 	"time"
 )
 
-// Quality is how far the shares of a recording can be believed, judged by its own account.
+// Quality is how reliable the shares of a recording are, judged by its own account.
 type Quality string
 
 const (
 	Good Quality = "good"
-	Fair Quality = "fair" // what is missing could move shares by some percent
+	Fair Quality = "fair" // missing samples could move shares by some percent
 	Poor Quality = "poor" // by a tenth, or more
 )
 
-// Missing samples may all be of one kind, so a share may be off by as much as is missing. CPU time that no sample
-// carries weighs less: most of it belongs to threads that had not used enough for a sample.
+// Missing samples may all be of one kind, so a share may be wrong by as much as is missing. CPU time without a sample
+// weighs less: most of it belongs to threads that had not used enough for a sample.
 const (
 	fairMissing, poorMissing       = 0.02, 0.10
 	fairNotSampled, poorNotSampled = 0.15, 0.40
 )
 
-// Nearly half of the guesses are wrong (see GuessedMuch). Of poorGuessed that is a tenth of all samples.
+// Nearly half of the guesses are wrong (see GuessedMuch). Half of poorGuessed is a tenth of all samples.
 const poorGuessed = 0.20
 
 // For each short sleep that is seen, one to three are missing (docs/decisions/0004).
 const fairSleeps, poorSleeps = 0.01, 0.05
 
-// Chance alone moves a share: of n samples a half is off by less than 1/sqrt(n) in 19 of 20 recordings. With less than
-// fairSamples that is more than five points, with less than poorSamples more than ten.
+// Chance alone moves a share: with n samples, a share of a half is wrong by less than 1/sqrt(n) in 19 of 20 recordings.
+// With less than fairSamples that is more than five points, with less than poorSamples more than ten.
 const fairSamples, poorSamples = 400, 100
 
-// Of allocations: if ends of buffers would put that part of the bytes to other classes, the stacks of each class may be
-// as wrong. If more than half of the buffers that were to be read were not, those that were may be of another kind.
+// For allocations: if the ends of buffers would assign this part of the bytes to other classes, the stacks of each
+// class may be equally wrong. If more than half of the buffers could not be read, the read ones may be of another kind.
 const (
 	fairApart  = 0.05
 	fairUnread = 0.5
 )
 
-// Doubt is one reason why a recording cannot be believed further.
+// Doubt is a reason why a recording is not more reliable.
 type Doubt struct {
 	Why  string
-	Cure string // what the next recording should do differently, empty if nothing is known to help
+	Cure string // what the next recording should do differently; empty if nothing is known to help
 }
 
-// Judge says how far the shares can be believed, and why not further.
+// Judge returns how reliable the shares are, and why not more.
 func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 	q = Good
 	if s.Attempted == 0 && s.Hindered == nil {
@@ -113,7 +113,7 @@ func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 	return q, doubts
 }
 
-// doubt is why the shares of allocations may be wrong; empty: nothing is known.
+// doubt returns why the shares of allocations may be wrong. It is empty if nothing is known.
 func (c *Contents) doubt() string {
 	const ends = "a program that repeats itself may walk in step with them"
 	unread := c.unread()
@@ -136,8 +136,8 @@ func (c *Contents) doubt() string {
 	return ""
 }
 
-// Looks that are left out come later, with the CPU time that their threads have used by then. So only the moments of
-// the looks are not of chance.
+// A look that is left out is made later, with the CPU time that its thread has used by then. So only the times of such
+// looks are not random.
 const fairLeftOut, poorLeftOut = 0.1, 0.5
 
 // judgeHolds judges stops that took too long, or were not begun because they might have.
@@ -169,10 +169,10 @@ func (s *Summary) HeldTooLong() string {
 		s.Pauses.Max.Round(time.Millisecond), s.Hindered.Over, s.Hindered.Why)
 }
 
-// mostOf returns the name of what happened most often.
+// mostOf returns the most frequent name.
 func mostOf(by map[string]int64) string { return append(ByCount(by), Other.String())[0] }
 
-// plain replaces a reason by plain words, if the reason's name is goprof's own term.
+// plain replaces a reason with plain words, if the reason's name is a term of goprof's code.
 var plain = map[string]string{
 	StackCut.String():         "they are longer than what is copied",
 	Continuation.String():     "their frames are in the heap of a virtual thread",
@@ -199,7 +199,7 @@ var plain = map[string]string{
 	UnreadableMemory.String(): "memory that cannot be read",
 }
 
-// Plainly is a Reason's name for users, without terms of goprof's code.
+// Plainly returns a Reason's name for users, without terms of goprof's code.
 func Plainly(reason string) string {
 	if text, ok := plain[reason]; ok {
 		return text
@@ -207,7 +207,7 @@ func Plainly(reason string) string {
 	return reason
 }
 
-// cureLost returns what loses fewer samples, by the reason that lost most.
+// cureLost returns how to lose fewer samples, for the most frequent reason.
 func (s *Summary) cureLost() string {
 	if len(s.Events) > 0 {
 		return "--every larger"
@@ -229,7 +229,7 @@ func (s *Summary) cureLost() string {
 		return s.cureStops(cureLonger)
 	case ReadLate.String():
 		return s.cureStops(cureFewer)
-	case ProcessGone.String(): // and with it what was under way
+	case ProcessGone.String(): // the process ended during these looks: nothing helps
 		return ""
 	case AlreadyTraced.String():
 		return s.cureStops("end the debugger that traces the program")
@@ -237,7 +237,7 @@ func (s *Summary) cureLost() string {
 	return cureLonger
 }
 
-// cureCut returns what cuts fewer stacks, by the reason that cut most.
+// cureCut returns how to cut fewer stacks, for the most frequent reason.
 func (s *Summary) cureCut() string {
 	most := mostOf(s.TruncatedBy)
 	switch {
@@ -257,10 +257,10 @@ func (s *Summary) cureCut() string {
 	return ""
 }
 
-// BySwitches reports whether each wait was taken from the kernel's context switches, so that there is no rate.
+// BySwitches reports whether each wait was taken from the kernel's context switches. Then there is no rate.
 func (s *Summary) BySwitches() bool { return s.Meta.Mode == ModeOffCPU && s.Meta.Engine == EnginePerf }
 
-// whyNotSampled returns the main cause for CPU time without a sample.
+// whyNotSampled returns the main cause of CPU time without a sample.
 func (s *Summary) whyNotSampled() string {
 	t := &s.Times
 	lost := time.Duration(max(s.Lost-s.MadeUp, 0)) * s.Meta.Interval
@@ -278,7 +278,7 @@ func (s *Summary) whyNotSampled() string {
 	return "threads had used it since their last sample"
 }
 
-// cureNotSampled returns the cure where CPU time has no sample.
+// cureNotSampled returns the cure for CPU time without a sample.
 func (s *Summary) cureNotSampled() string {
 	t := &s.Times
 	switch {
@@ -293,7 +293,7 @@ func (s *Summary) cureNotSampled() string {
 	return "-d longer, or -r higher"
 }
 
-// cureFew returns what brings more samples.
+// cureFew returns how to get more samples.
 func (s *Summary) cureFew() string {
 	switch {
 	case len(s.Events) > 0:
@@ -304,13 +304,13 @@ func (s *Summary) cureFew() string {
 	return "-d longer, or -r higher"
 }
 
-// cureLonger is the cure where more samples of the same kind help, cureFewer where CPUs are short.
+// cureLonger is the cure if more samples of the same kind help, cureFewer if CPUs are short.
 const (
 	cureLonger = "-d longer"
 	cureFewer  = "fewer programs beside the JVM"
 )
 
-// cureStops names the perf engine, which stops no thread, if it may be used. Otherwise it is the given cure.
+// cureStops names the perf engine, which stops no thread, if it may be used. Otherwise it returns the given cure.
 func (s *Summary) cureStops(or string) string {
 	if s.NoPerf || s.Meta.Engine == EnginePerf || s.Meta.Mode != "" && s.Meta.Mode != ModeCPU {
 		return or
@@ -321,7 +321,7 @@ func (s *Summary) cureStops(or string) string {
 	return or + ", or --engine perf"
 }
 
-// SetQuality stores what Judge says.
+// SetQuality stores the result of Judge.
 func (s *Summary) SetQuality() {
 	q, doubts := s.Judge()
 	s.Quality, s.Doubts, s.Cures = q, nil, nil

@@ -73,7 +73,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// allocSummary is the account of a recording of allocations.
+// allocSummary returns the account of a recording of allocations.
 func allocSummary(c Contents) Summary { return Summary{Attempted: 1000, Samples: 1000, Contents: &c} }
 
 // TestWhyNotSampled: CPU time without a sample has a cause.
@@ -143,8 +143,8 @@ func TestCures(t *testing.T) {
 	}
 }
 
-// TestHoldsAreJudged: a hold over the bound makes an account poor, whatever its shares are. Looks that were left out do
-// where they are many, and also where no look is left. The reason and the cure are those of the hindrance.
+// TestHoldsAreJudged: a hold over the bound makes an account poor, whatever its shares are. So do looks that were left
+// out, if they are many, or if no looks remain. The reason and the cure are those of the hindrance.
 func TestHoldsAreJudged(t *testing.T) {
 	for _, c := range []struct {
 		attempted, leftOut, over int64

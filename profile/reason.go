@@ -1,42 +1,42 @@
 package profile
 
-// Reason is why a stack is not whole, or a sample was lost. The list is closed: a
-// report can name every one, and a new failure must be given a name here.
+// Reason is why a stack is not whole, or why a sample was lost. The list is closed: a report can name every reason, and
+// a new failure must get a name here.
 type Reason uint8
 
 const (
 	Whole Reason = iota // the thread's root was reached
 
 	// Truncated stacks: their frames are right, but the root was not reached.
-	NoUnwindInfo     // native code without unwind information, and no anchor beyond it
-	NotCode          // a return address that lies in no code
+	NoUnwindInfo     // native code without unwind information, and no anchor above it
+	NotCode          // a return address that is not in code
 	StackRange       // a frame outside the thread's stack, or not above the last one
-	StackCut         // the stack is longer than the copy that was taken
+	StackCut         // the stack is longer than its copy
 	TooDeep          // more frames than --depth
-	BadMethod        // an interpreted frame whose method does not hold together
-	BadInterpreted   // an interpreter frame whose links do not hold together
-	BadCompiled      // compiled code whose frame could not be told
-	BadDebugInfo     // a compiled frame whose debug information does not decode
-	StubFrame        // generated code whose frame could not be told
-	EntryFrame       // a call stub frame that does not hold together
+	BadMethod        // an interpreted frame with an inconsistent method
+	BadInterpreted   // an interpreter frame with inconsistent links
+	BadCompiled      // compiled code whose frame could not be found
+	BadDebugInfo     // a compiled frame whose debug information cannot be decoded
+	StubFrame        // generated code whose frame could not be found
+	EntryFrame       // an inconsistent call stub frame
 	Deoptimizing     // the frame was being rebuilt as interpreter frames
 	Continuation     // callers are in the heap chunk of a virtual thread
 	UnreadableMemory // the target's memory could not be read
-	CodeChanged      // the code was replaced while it was looked at
+	CodeChanged      // the code was replaced during the look
 	NotStopped       // looked at without a stop, and no anchor to start from
 
 	// Lost samples: there is no stack at all.
 	ThreadGone   // the thread ended before or during its pause
 	NotPermitted // the kernel refused
 	StopTimeout  // the thread did not stop in time
-	StopMissed   // the thread stopped late, and was let go before goprof had its turn
-	Unadmitted   // the thread was not stopped, as goprof might have had no CPU to let it go in time
+	StopMissed   // the thread stopped late, and was released before goprof got a CPU
+	Unadmitted   // the thread was not stopped, because goprof might have had no CPU to release it in time
 	Silent       // the thread's memory did not answer
 	ReadLate     // its memory was not read in time, for want of a CPU
 	AlreadyTraced
-	Stale     // waited so long for its walk that it cannot be proven any more
-	QueueFull // so many waited for their walk that there was no room
-	Moved     // looked at without a stop, it ran meanwhile, at each try
+	Stale     // waited so long for its walk that it can no longer be proven
+	QueueFull // too many waited for their walks: there was no room
+	Moved     // looked at without a stop: it ran during each try
 	ProcessGone
 	RingFull    // the kernel had no room for it
 	Throttled   // the kernel dropped samples because they came too often
@@ -89,5 +89,5 @@ func (r Reason) String() string {
 	return "other"
 }
 
-// Lost reports whether r names a sample without any stack.
+// Lost reports whether r is for a sample without any stack.
 func (r Reason) Lost() bool { return r >= ThreadGone }

@@ -1,7 +1,7 @@
 package profile
 
-// Relabel moves all stacks under one root to another root, for a thread whose name was learnt late. Their Places stay
-// valid if nothing was added under the new root before.
+// Relabel moves all stacks under one root to another root, for a thread whose name became known late. Their Places stay
+// valid if nothing was under the new root before.
 func (p *Profile) Relabel(old, root string) {
 	from, known := p.labels[old]
 	if !known || old == root {
@@ -24,7 +24,8 @@ func (p *Profile) Relabel(old, root string) {
 	p.tree.rename(n, whatOf(id, Gap))
 }
 
-// merge moves all counts at and below a node to the same places below another one. The old nodes stay, empty.
+// merge moves all counts of a node and its subtree to the same places below another node. The old nodes stay, but are
+// empty.
 func (p *Profile) merge(from, to int32) {
 	moved := map[int32]int32{from: to}
 	for n := from; n < p.tree.size; n++ { // a node comes after its parent
@@ -54,7 +55,7 @@ func (p *Profile) merge(from, to int32) {
 	}
 }
 
-// rename gives a node another frame. The node's old entry stays in the index, and no search finds it.
+// rename gives a node another frame. The node's old entry stays in the index, but no search finds it.
 func (t *tree) rename(n int32, what uint32) {
 	t.at(n).what = what
 	if t.stale++; int(t.size)+t.stale > len(t.index)/4*3 {

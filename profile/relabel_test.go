@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRelabel: samples were added under a thread's first name. They are found under its second name, once, whether
+// TestRelabel: samples were added under a thread's first name. Afterwards they are under its second name, once, whether
 // that name existed before or not.
 func TestRelabel(t *testing.T) {
 	a, b, c := &Func{Name: "a"}, &Func{Name: "b"}, &Func{Name: "c"}
@@ -28,7 +28,7 @@ func TestRelabel(t *testing.T) {
 		p.Relabel("[long]", "[long-name]")
 		p.Relabel("[nobody]", "[long-name]")
 		p.Add("[long-name]", stack(b, a), 100)
-		p.Add("[long]", stack(a), 1000) // another thread's, which began later
+		p.Add("[long]", stack(a), 1000) // of another thread, which began later
 		want := map[string]int64{"[other];a;b": 1, "[long-name];a;b": 101, "[long-name];a;c": 2, "[long-name];a": 4,
 			"[long];a": 1000}
 		if before {

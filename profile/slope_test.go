@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSlope: 95 of 100 intervals hold the true slope, of few readings and of many. Nearly nothing that does not grow is
-// sure to.
+// TestSlope: 95 of 100 intervals contain the true slope, for few readings and for many. Hardly any series without
+// growth counts as certain growth.
 func TestSlope(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	const rounds = 4000

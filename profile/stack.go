@@ -2,19 +2,19 @@
 // other package of goprof. So everything that only shows profiles builds and runs on any operating system.
 package profile
 
-// Kind says what sort of code a frame runs.
+// Kind is the kind of code in a frame.
 type Kind uint8
 
 const (
 	Interpreted  Kind = iota
-	C1                // the method that owns a frame compiled by C1
+	C1                // a frame compiled by C1, for the compiled method itself
 	C2                // the same for C2 (or another top tier compiler)
 	Inlined           // a method inlined into the compiled frame below it
 	NativeMethod      // a Java method that is implemented in native code
 	Stub              // generated code that belongs to no method
 	Native            // compiled C, C++, Rust ...
 	Gap               // native code without unwind information
-	StateFrame        // no code, but what the thread did or waited for: see State
+	StateFrame        // not code, but the thread's state: see State
 	Kernel            // the kernel's code, in recordings of other tools
 )
 
@@ -57,12 +57,12 @@ type Frame struct {
 // Stack is one look at one thread, leaf first.
 type Stack struct {
 	Frames []Frame
-	// Truncated says why the thread's root was not reached. It is Whole if the root was reached.
+	// Truncated is why the thread's root was not reached. It is Whole if the root was reached.
 	Truncated Reason
-	// Mounted says that the thread ran a virtual thread. The virtual thread's frames come first.
+	// Mounted: the thread ran a virtual thread. The virtual thread's frames come first.
 	Mounted bool
-	// Carrier is the index at which the carrier's own frames begin, behind the virtual thread's root. It is 0 if that
-	// root was not reached, or if no virtual thread was mounted.
+	// Carrier is the index at which the carrier's own frames begin, after the virtual thread's root. It is 0 if that root
+	// was not reached, or if no virtual thread was mounted.
 	Carrier int
 	// Virtual is the virtual thread that was mounted.
 	Virtual VirtualThread
@@ -74,8 +74,9 @@ type VirtualThread struct {
 	Name string // often empty
 }
 
-// Split separates the stack of a virtual thread from its carrier's. ok is false if the carrier ran none: all frames are
-// its own then. A virtual thread whose root was not reached hides its carrier's frames.
+// Split separates the stack of a virtual thread from its carrier's. ok is false if the carrier ran no virtual thread.
+// Then all frames are the carrier's own. If a virtual thread's root was not reached, its carrier's frames are not
+// known.
 func (s *Stack) Split() (virtual, carrier Stack, ok bool) {
 	switch {
 	case s.Carrier > 0 && s.Carrier <= len(s.Frames):

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// State is what a thread did, or waited for, when it was looked at. In a wall-clock profile the leaf of each stack is a
-// frame that names it (kind StateFrame).
+// State is what a thread did, or waited for, at a look. In a wall-clock profile the leaf of each stack is a frame with
+// the state's name (kind StateFrame).
 type State uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	Waiting  // in Object.wait
 	Socket   // waited for a socket, or for any of many (a selector)
 	File     // waited for a file or a pipe
-	InVM     // waited within the JVM: for a safepoint to end, for a class, for work
+	InVM     // waited within the JVM: for a safepoint's end, for a class, for work
 	InNative // waited in native code, or in another system call
 	Stopped  // by a signal, a debugger
 
@@ -39,7 +39,7 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// StateNames are the names of all states as ParseState wants them, without spaces.
+// StateNames returns the names of all states as ParseState takes them, without spaces.
 func StateNames() []string {
 	names := slices.Clone(stateNames[:])
 	for i, name := range names {
@@ -48,7 +48,7 @@ func StateNames() []string {
 	return names
 }
 
-// ParseState is the inverse of String. Case does not matter, and a hyphen may stand for a space.
+// ParseState is the inverse of String. Case does not matter, and a hyphen may replace a space.
 func ParseState(name string) (State, error) {
 	if s := slices.Index(StateNames(), strings.ReplaceAll(strings.ToLower(name), " ", "-")); s >= 0 {
 		return State(s), nil
@@ -56,8 +56,7 @@ func ParseState(name string) (State, error) {
 	return 0, fmt.Errorf("there is no state %q; there are %s", name, strings.Join(StateNames(), ", "))
 }
 
-// Label is the frame that stands for the state: "[parked]", or "[parked: what]" if it is known for what the thread
-// waited.
+// Label returns the frame for the state: "[parked]", or "[parked: what]" if it is known what the thread waited for.
 func (s State) Label(what string) string {
 	if what == "" {
 		return "[" + s.String() + "]"

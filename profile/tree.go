@@ -2,19 +2,19 @@ package profile
 
 import "slices"
 
-// tree holds stacks. Stacks share the nodes of the frames that they have in common, from the root on. A recording may
-// last for days, so a node is small (24 bytes, and 6 to 11 in the index), holds no pointer that a garbage collector
-// would follow, and never moves.
+// tree holds stacks. Stacks share the nodes of their common frames, from the root on. A recording may last for days. So
+// a node is small (24 bytes, and 6 to 11 in the index), has no pointer that a garbage collector would follow, and never
+// moves.
 type tree struct {
 	chunks [][]node
 	size   int32
-	// index finds a node by its parent, function and kind: open addressing, at most three quarters full. The root has
+	// index finds a node by its parent, function and kind, with open addressing, at most three quarters full. The root has
 	// no parent and is never searched for, so 0 is an empty entry.
 	index []int32
-	stale int // places of index that nodes had before they were renamed
+	stale int // old entries of renamed nodes in index
 }
 
-// node is one frame below another. Node 0 is the root and no frame.
+// node is one frame below another. Node 0 is the root, which is not a frame.
 type node struct {
 	self   [numSlots]int64 // by Weight.slot
 	parent int32
@@ -61,7 +61,7 @@ func (t *tree) copy() tree {
 	return c
 }
 
-// find returns the node under parent, 0 if there is none.
+// find returns the node under parent. It is 0 if there is none.
 func (t *tree) find(parent int32, what uint32) int32 {
 	for at := t.place(parent, what); ; at = (at + 1) & (len(t.index) - 1) {
 		n := t.index[at]
@@ -100,8 +100,8 @@ func (t *tree) grow() {
 	}
 }
 
-// place is where the search for a node begins. It is Fibonacci hashing, with high bits mixed into low ones: many
-// children have one parent.
+// place returns where the search for a node begins. It is Fibonacci hashing, with high bits mixed into low ones: many
+// children have the same parent.
 func (t *tree) place(parent int32, what uint32) int {
 	h := (uint64(uint32(parent))<<32 | uint64(what)) * 0x9e3779b97f4a7c15
 	h = (h ^ h>>32) * 0x9e3779b97f4a7c15

@@ -11,12 +11,12 @@ type Weight uint8
 const (
 	// Samples is how often a stack was seen.
 	Samples Weight = iota
-	// CPUTime is the CPU time, in nanoseconds, that threads had used when they were seen in it.
+	// CPUTime is the CPU time, in nanoseconds, that threads had used up to the looks that found them in a stack.
 	CPUTime
-	// WallTime is the time, in nanoseconds, that passed while threads were seen in it. A profile of
-	// a wall-clock mode has it in place of CPU time.
+	// WallTime is the elapsed time, in nanoseconds, during which threads were in a stack. A profile of a wall-clock mode
+	// has it in place of CPU time.
 	WallTime
-	// Bytes is how much memory an event was about: was allocated, mostly.
+	// Bytes is the memory that an event was about, such as the allocated memory.
 	Bytes
 
 	numWeights = int(iota)
@@ -40,13 +40,12 @@ func (w Weight) Of(looks int64, cpu, span time.Duration, bytes int64) int64 {
 	return looks
 }
 
-// IsTime reports whether the weight is nanoseconds.
 func (w Weight) IsTime() bool { return w == CPUTime || w == WallTime }
 
-// Frames of CPU time that no stack is known for.
+// Frames for CPU time without a stack.
 const (
-	NotSampled    = "[not sampled]"    // of threads that were never seen on a CPU after they had used it
-	ExitedThreads = "[exited threads]" // of threads that had ended before a sample could carry it
+	NotSampled    = "[not sampled]"    // of threads that were not seen on a CPU after they had used it
+	ExitedThreads = "[exited threads]" // of threads that ended before a sample could carry it
 )
 
 var weightNames = [numWeights]string{Samples: "samples", CPUTime: "cpu", WallTime: "time", Bytes: "bytes"}
@@ -58,10 +57,9 @@ func (w Weight) String() string {
 	return "unknown"
 }
 
-// WeightNames are the names of all weights.
 func WeightNames() []string { return weightNames[:] }
 
-// ParseWeight returns the opposite of String.
+// ParseWeight is the inverse of String.
 func ParseWeight(name string) (Weight, error) {
 	for w, n := range weightNames {
 		if n == name {
@@ -71,7 +69,7 @@ func ParseWeight(name string) (Weight, error) {
 	return Samples, fmt.Errorf("no weight is called %q: samples, cpu, time, bytes", name)
 }
 
-// MarshalText and UnmarshalText write it as its name.
+// MarshalText and UnmarshalText write and read a weight by its name.
 func (w Weight) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
 
 func (w *Weight) UnmarshalText(text []byte) (err error) {

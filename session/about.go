@@ -13,8 +13,8 @@ import (
 	"goprof/profile"
 )
 
-// program returns the main class or the jar. A JVM inside another program has neither: that program's name stands for
-// it.
+// program returns the main class or the jar. For a JVM inside another program, which has neither, it returns that
+// program's name.
 func (s *Session) program() string {
 	if name, _, _ := strings.Cut(strings.TrimSpace(s.VM.JavaCommand()), " "); name != "" { // arguments may be secret
 		return name
@@ -40,11 +40,11 @@ func (s *Session) leaderState() byte {
 	return leader.State
 }
 
-// Frozen returns the control group that freezes the process (docker pause), and nil if none does.
+// Frozen returns the control group that has frozen the process (docker pause). It is nil if the process is not frozen.
 func (s *Session) Frozen() *procfs.Frozen { return procfs.FrozenBy(s.Process.PID()) }
 
-// About is what is known of the JVM without a recording.
+// About returns what is known of the JVM without a recording.
 func (s *Session) About() profile.Meta { return s.meta(RecordOptions{}) }
 
-// Started is when the process was started. It is zero if that is not known.
+// Started returns when the process was started. It is zero if that is not known.
 func (s *Session) Started() time.Time { return startOf(s.Process.PID()) }

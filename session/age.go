@@ -12,32 +12,33 @@ import (
 	"goprof/sampler/threads"
 )
 
-// On a busy machine a snapshot waits for its walk, and the JVM may remove the thread's code before that. So the walk of
-// an old snapshot counts only if all that it used certainly existed when the thread was seen. Three facts prove that
-// together:
+// On a busy machine a snapshot waits for its walk, and the JVM may free the thread's code in the meantime. So the walk
+// of an old snapshot counts only if everything that the walk used certainly existed at the time of the look. Three
+// facts together prove this:
 //
-//   - Generated code and methods existed then. Package vmstructs knows since when they exist (vmstructs/age.go).
-//   - Native code is the same: no library was mapped or unmapped since.
-//   - The thread had begun by then, so its number did not belong to another thread. The thread's name at that moment
-//     is used, too (labelAt).
+//   - The generated code and the methods existed then. Package vmstructs knows how long they have existed
+//     (vmstructs/age.go).
+//   - The native code is the same: no library was mapped or unmapped since.
+//   - The thread had begun by then, so its number did not belong to another thread. The sample also gets the name that
+//     the thread had then (labelAt).
 //
-// Another fact is enough alone: the kernel's counters show that the thread has not run since. The code and the method
-// of a frame stay while the frame is on a stack.
+// One other fact is proof by itself: the kernel's counters show that the thread has not run since the look. The code
+// and the method of a frame stay as long as the frame is on a stack.
 //
-// A sample that is not proven is lost as stale.
+// A sample without proof is lost as stale.
 
 const (
-	// young is the age up to which a proven walk is enough: the VM needs longer to free code and to put other code in its
+	// young is the age up to which a proven walk is enough: the VM takes longer to free code and to put other code in its
 	// place. TestLateWalks saw the first wrong name at 15 ms, and none at 8.
 	young = 4 * time.Millisecond
-	// oldest bounds the age of a snapshot in any case: only the last two names of its thread are known.
+	// oldest is the greatest age of a snapshot. Only the last two names of its thread are known.
 	oldest = 5 * time.Second
-	// behind: if snapshots are that old before their walk, some will soon be too old. Then perf takes fewer samples.
+	// behind: if snapshots wait this long for their walk, some will soon be too old. Then perf takes fewer samples.
 	behind = oldest / 2
 )
 
-// isTooOld reports whether a sample is too old to be proven, whatever its walk shows. It informs the queue if the walks
-// are behind.
+// isTooOld reports whether a sample is too old to be proven, whatever its walk shows. It informs the queue if walks are
+// late.
 func (r *recording) isTooOld(snap *look.Look) bool {
 	age := time.Duration(now() - snap.When)
 	if age > behind && r.queue != nil {
@@ -46,7 +47,7 @@ func (r *recording) isTooOld(snap *look.Look) bool {
 	return age > oldest && snap.Tally == nil
 }
 
-// proven reports whether a walk that was made just now shows where a thread was at the moment seen. since is the result
+// proven reports whether the walk that was just made shows where the thread was at the time seen. since is the result
 // of Walker.Since for the walk.
 func (r *recording) proven(snap *look.Look, seen, since int64) bool {
 	if gen := r.Process.Generation(); gen != r.mapped {
@@ -63,7 +64,7 @@ func (r *recording) proven(snap *look.Look, seen, since int64) bool {
 	return since <= seen && r.mappedAt <= seen && !r.beganAfter(snap.TID, seen)
 }
 
-// hasNotRunSince reports whether a thread has not run since the kernel had charged it with then.
+// hasNotRunSince reports whether a thread has not run since the kernel reported the CPU time then.
 func (r *recording) hasNotRunSince(tid int, then *look.Charge) bool {
 	now, ok := threads.Charged(r.Process.PID(), tid)
 	return ok && now == *then
@@ -73,7 +74,7 @@ func (r *recording) hasNotRunSince(tid int, then *look.Charge) bool {
 func (r *recording) beganAfter(tid int, seen int64) bool {
 	th := r.dir.threads[tid]
 	if th == nil {
-		return false // no thread has the number: the sample has no name
+		return false // no thread has this number: the sample has no name
 	}
 	if start := th.kernel.Start; th.begun.start != start || seen < th.begun.by {
 		var boot unix.Timespec
@@ -88,7 +89,7 @@ func (r *recording) beganAfter(tid int, seen int64) bool {
 	return false
 }
 
-// begun notes that a thread that began at start (process.Thread.Start) had begun at the moment by. Later moments need
+// begun notes that the thread with the start time start (process.Thread.Start) existed at the time by. Later times need
 // no further check.
 type begun struct {
 	start uint64

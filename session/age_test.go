@@ -16,8 +16,8 @@ import (
 	"goprof/sampler/look"
 )
 
-// TestNamesOfThen: a stack that waited for its walk has the name that its thread had when it was seen, as far as
-// names were read.
+// TestNamesOfThen: a stack that waited for its walk gets the name that its thread had at the look, if that name was
+// read.
 func TestNamesOfThen(t *testing.T) {
 	th := &listedThread{kernel: process.Thread{TID: 7}, name: "task-2", oldLabel: "[task-1 tid=7]", oldRead: 1000,
 		newRead: 2000, named: time.Now()}
@@ -33,7 +33,7 @@ func TestNamesOfThen(t *testing.T) {
 	}
 }
 
-// TestThreadNumbersComeBack: a look from before a thread began is a look at another thread with the same number.
+// TestThreadNumbersComeBack: a look from before a thread's start is a look at another thread with the same number.
 func TestThreadNumbersComeBack(t *testing.T) {
 	self := os.Getpid()
 	stat, err := os.ReadFile("/proc/self/stat")
@@ -75,7 +75,7 @@ func TestThreadNumbersComeBack(t *testing.T) {
 	if r.tellStarts(); sink.started != 1 {
 		t.Error("a thread that has just started is not told")
 	}
-	r.dir.threads[th.TID].kernel.Start = 0 // as of one that is new in a list
+	r.dir.threads[th.TID].kernel.Start = 0 // as for a thread that is new in the list
 	r.tellThread(r.dir.threads[th.TID], false)
 	if r.tellStarts(); sink.started != 1 {
 		t.Error("a thread from before the recording, of which the list alone was read, has just started")
@@ -88,7 +88,7 @@ func TestThreadNumbersComeBack(t *testing.T) {
 	}
 }
 
-// TestTooOld: a sample that is too old is lost without a walk, and its thread is owed it.
+// TestTooOld: a sample that is too old is lost without a walk, and its CPU time is owed to its thread.
 func TestTooOld(t *testing.T) {
 	queue := sampler.NewQueue(4)
 	r := &recording{habits: habitsOf(false), Session: &Session{dir: &directory{}}, profile: profile.New(), queue: queue,

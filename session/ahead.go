@@ -13,29 +13,29 @@ import (
 	"goprof/sampler"
 )
 
-// On a busy machine the walker would have to wait for a CPU behind the threads that it measures, and snapshots would
-// wait, too. So while goprof attaches, records or dumps, it gives itself a better priority than ordinary threads, if
+// On a busy machine the walker would wait for a CPU behind the threads that it measures, and snapshots would wait for
+// the walker. So while goprof attaches, records or dumps, it gives itself a better priority than ordinary threads, if
 // that is permitted (docs/decisions/0006).
 //
-// Go moves goroutines between OS threads, and the thread that hands a goroutine over must have a CPU for that. So all
+// Go moves goroutines between OS threads. The thread that hands over a goroutine must have a CPU for that. So all
 // threads of goprof get the better priority. Programs that goprof starts do not inherit it. New threads of goprof do
 // not inherit it either: the minder finds them.
 
 const (
-	// aheadNice is the priority. With it a thread may have ten times the CPU time of an ordinary thread
-	// (kernel/sched/core.c, sched_prio_to_weight). More important, its turn comes earlier.
+	// aheadNice is the priority. A thread with it may have ten times the CPU time of an ordinary thread
+	// (kernel/sched/core.c, sched_prio_to_weight). More important, it gets its turn earlier.
 	aheadNice = -10
-	// aheadShare is a part of a CPU, in percent. If goprof uses more, it gives the priority back until the minder's next
+	// aheadShare is a share of one CPU, in percent. If goprof uses more, it gives up the priority until the minder's next
 	// check.
 	aheadShare = 50
-	// The minder checks each aheadSoon at first, aheadBegins times, and after it has given the priority back. Otherwise it
-	// checks each aheadEvery, when goprof does other things that can wait (sampler/pulse.go).
+	// The minder first checks aheadBegins times, once each aheadSoon. After it has taken the priority away, it also waits
+	// only aheadSoon. Otherwise it checks each aheadEvery, together with other work that can wait (sampler/pulse.go).
 	aheadSoon   = 250 * time.Millisecond
 	aheadBegins = 4
 	aheadEvery  = time.Second
 )
 
-// ahead counts the recordings, dumps and attachments that are under way, and knows how to end their minder.
+// ahead counts the current recordings, dumps and attachments, and knows how to end their minder.
 var ahead struct {
 	sync.Mutex
 	users int
@@ -43,7 +43,7 @@ var ahead struct {
 	done  chan struct{}
 }
 
-// runAhead gives goprof the better priority until the function that it returns has been called.
+// runAhead gives goprof the better priority until the returned function is called.
 func runAhead() (end func()) {
 	ahead.Lock()
 	defer ahead.Unlock()
@@ -63,12 +63,12 @@ func runAhead() (end func()) {
 }
 
 // StayAhead gives this process the better priority for good. It is for a process that records all the time and keeps
-// within a budget. Threads that Go makes later inherit the priority, so no minder is needed. Programs that this process
-// starts would inherit it, too.
+// within a budget. Threads that Go creates later inherit the priority, so no minder is needed. Programs that this
+// process starts would inherit it, too.
 func StayAhead() { setPriority(0, aheadNice, 0) }
 
-// boundPriority is the minder. It gives new threads the priority, and takes it away where goprof uses more than
-// aheadShare.
+// boundPriority is the minder. It gives new threads the priority. If goprof uses more than aheadShare, it takes the
+// priority from all threads.
 func boundPriority(end, done chan struct{}) {
 	defer close(done)
 	defer setAhead(aheadNice, 0)
@@ -90,16 +90,17 @@ func boundPriority(end, done chan struct{}) {
 	}
 }
 
-// minder judges what goprof has used.
+// minder judges how much CPU time goprof has used.
 type minder struct {
-	at     time.Time // when it judged last
+	at     time.Time // of the last judgement
 	used   time.Duration
 	judged int
 	over   bool // goprof has used more than its share
 }
 
-// look judges what was used since the last time, and returns when to look again. It does not judge times much shorter
-// than aheadSoon: the first tick of a Pulse comes at any moment, and a start takes much CPU time at once.
+// look judges the CPU time used since the last judgement, and returns when to look again. It does not judge times much
+// shorter than aheadSoon, for two reasons: the first tick of a Pulse comes at any moment, and a start takes much CPU
+// time at once.
 func (m *minder) look(now time.Time, used time.Duration) (again time.Duration) {
 	passed := now.Sub(m.at)
 	if passed < aheadSoon-aheadSoon/10 {
@@ -113,13 +114,13 @@ func (m *minder) look(now time.Time, used time.Duration) (again time.Duration) {
 	return aheadEvery
 }
 
-// setAhead moves all of goprof's threads from one priority to another. Threads with any other priority keep it: those
+// setAhead changes the priority of goprof's threads: from becomes to. Threads with other priorities keep theirs: those
 // that take samples, and all threads if goprof was started with another priority. If the kernel refuses, nothing
 // changes.
 func setAhead(from, to int32) { setPriority(from, to, resetOnFork) }
 
-// setPriority gives a new nice value, to, to all of goprof's OS threads whose nice value is from. It sets their
-// scheduling flags to flags. It changes no thread with another scheduling policy.
+// setPriority changes the nice value of goprof's OS threads: from becomes to. It also sets their scheduling flags. It
+// changes no thread with another scheduling policy.
 func setPriority(from, to int32, flags uint64) {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {

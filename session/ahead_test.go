@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRunAhead: while a recording runs, goprof's ordinary threads run ahead. Afterwards they do not. A program that
-// is started meanwhile is an ordinary one.
+// TestRunAhead: while a recording runs, goprof's ordinary threads have the better priority. Afterwards they do not. A
+// program that goprof starts in the meantime has ordinary priority.
 func TestRunAhead(t *testing.T) {
-	// this test looks at the priority of this thread; the thread is not unlocked, so it ends with the test
+	// This test looks at the priority of its OS thread. The thread stays locked, so it ends with the test.
 	runtime.LockOSThread()
 	nice := func() int32 {
 		attr, err := unix.SchedGetAttr(0, 0)
@@ -48,8 +48,8 @@ func TestRunAhead(t *testing.T) {
 	}
 }
 
-// TestMinder: no time is judged that is shorter than a quarter of a second. After goprof has used more than its share
-// the minder looks again as soon as in the beginning.
+// TestMinder: times shorter than a quarter of a second are not judged. After goprof has used more than its share, the
+// minder looks again as soon as in the beginning.
 func TestMinder(t *testing.T) {
 	const ms = time.Millisecond
 	begin := time.Now()
@@ -63,12 +63,12 @@ func TestMinder(t *testing.T) {
 		{20 * ms, 19 * ms, false, aheadSoon, 0}, // the start
 		{270 * ms, 130 * ms, false, aheadSoon, 1},
 		{520 * ms, 260 * ms, true, aheadSoon, 2},
-		{600 * ms, 260 * ms, true, aheadSoon, 2}, // too soon after that
+		{600 * ms, 260 * ms, true, aheadSoon, 2}, // too soon after the last judgement
 		{760 * ms, 300 * ms, false, aheadSoon, 3},
 		{1000 * ms, 310 * ms, false, aheadEvery, 4},
 		{2000 * ms, 820 * ms, true, aheadSoon, 5},
 		{2250 * ms, 830 * ms, false, aheadEvery, 6},
-		{3250 * ms, 1330 * ms, false, aheadEvery, 7}, // just its share
+		{3250 * ms, 1330 * ms, false, aheadEvery, 7}, // exactly its share
 	} {
 		again := m.look(begin.Add(c.now), c.used+7*ms)
 		if m.over != c.over || again != c.again || m.judged != c.judgedSoFar {

@@ -18,31 +18,30 @@ import (
 // come from two other sources:
 //
 //   - The contents of buffers, by class, from copies of buffers that were drawn by lot.
-//   - The objects outside of buffers, by class: each object is drawn by itself.
+//   - The objects outside of buffers, by class: each object is drawn by lot separately.
 //
-// The samples at ends of buffers together stand for a number of bytes. These two sources show how the bytes are shared
-// among the classes. goprof holds recent samples back, and gives each class's bytes to the held samples of the class.
-// So each sample stands for bytes that its class allocated around that time, and the sums of classes are right whatever
-// the program does.
+// All samples at the ends of buffers together stand for a number of bytes. The two sources show how these bytes are
+// divided among the classes. goprof holds back recent samples, and gives each class's bytes to the held samples of the
+// class. So each sample stands for bytes that its class allocated around that time, and the sums of classes are right
+// whatever the program does.
 
 const (
-	// heldOfClass is how many samples of a class are held back at most. When there are so many, the older half is released
-	// and gets no more bytes. Each sample has part in two payments, so samples of a class stand for similar amounts.
+	// heldOfClass bounds the held samples of a class. At this number, the older half is released and gets no more bytes.
+	// So each sample takes part in two payments, and samples of a class stand for similar amounts.
 	heldOfClass = 16
-	// maxHeld bounds the samples of all classes.
-	maxHeld = 2048
-	// maxShareClasses bounds the classes.
+	// maxHeld bounds the held samples of all classes.
+	maxHeld         = 2048
 	maxShareClasses = 1 << 14
 )
 
-// noStackSeen is the frame under a class of which no sample was taken.
+// noStackSeen is the frame under a class without any sample.
 const noStackSeen = "[no stack seen]"
 
 func unseenFrame() profile.Frame {
 	return profile.Frame{Func: &profile.Func{Name: noStackSeen}, Kind: profile.Gap, BCI: -1}
 }
 
-// allocShares is the account of a recording's allocations by class.
+// allocShares divides a recording's allocated bytes among classes.
 type allocShares struct {
 	contents *events.Contents
 	objects  *vmstructs.Objects
@@ -50,13 +49,13 @@ type allocShares struct {
 	part     *eventPart
 	values   bool // the profile counts bytes
 	classes  map[string]*allocClass
-	order    []*allocClass // as they came
+	order    []*allocClass // in the order of their first samples
 	held     int
-	met      []*vmstructs.ObjectClass // in one copy
+	met      []*vmstructs.ObjectClass // the classes in one copy
 
-	stood, squares float64 // what samples at ends stand for: the sum, and the sum of squares
-	inside, beside float64 // bytes in copied buffers, and of objects outside, with their weights
-	insideSquares  float64 // of the bytes of each copy
+	stood, squares float64 // bytes that samples at ends stand for: the sum, and the sum of squares
+	inside, beside float64 // bytes in copied buffers, and of objects outside of buffers, weighted
+	insideSquares  float64 // sum of the squares of each copy's bytes
 	paid           float64
 	unseen         profile.Frame
 
@@ -65,9 +64,9 @@ type allocShares struct {
 
 type allocClass struct {
 	name           string
-	stood          float64 // what its samples at ends stand for, by their own amounts
+	stood          float64 // bytes that its samples at ends stand for, by their own amounts
 	inside, beside float64
-	squares, cross float64 // of its bytes in each copy: the squares, and the products with all bytes of the copy
+	squares, cross float64 // over all copies: of the class's bytes squared, and of its bytes times the copy's bytes
 	paid           float64
 	held           []heldSample
 }
@@ -75,13 +74,13 @@ type allocClass struct {
 // heldSample is a sample that may get more bytes.
 type heldSample struct {
 	at     profile.Place
-	amount float64 // that it stands for by itself
-	bytes  int64   // that it was given
+	amount float64 // the bytes that it stands for by itself
+	bytes  int64   // the bytes that it was given
 	sample profile.Sample
 	stack  profile.Stack
 }
 
-// allocShares begins the account, if the recording's event is about buffers.
+// allocShares returns an empty account. It is nil if the recording's event is not about buffers.
 func (r *recording) allocShares(plan *EventPlan) *allocShares {
 	if !r.habits.buffers {
 		return nil
@@ -108,14 +107,14 @@ func (a *allocShares) buffers() <-chan *events.Buffer {
 	return a.contents.Buffers()
 }
 
-// forgetClasses is called about each second: another class may have come to the address of one that was unloaded.
+// forgetClasses is called about once a second: a new class may be at the address of an unloaded one.
 func (a *allocShares) forgetClasses() {
 	if a != nil {
 		a.objects.Forget()
 	}
 }
 
-// correct replaces what samples stand for by their own amounts with what they were paid. counts may have no events yet.
+// correct replaces the samples' own amounts with the bytes that were paid to them. counts may have no events yet.
 func (a *allocShares) correct(counts []profile.EventCount) {
 	if a != nil && a.number < len(counts) {
 		counts[a.number].Stood += int64(a.paid - a.stood)
@@ -132,7 +131,7 @@ func (a *allocShares) class(name string) *allocClass {
 	return c
 }
 
-// takeBuffer adds up the contents of a buffer. A copy that cannot be walked to its end is not used.
+// takeBuffer adds up the contents of a buffer. A copy that cannot be walked to its end is ignored.
 func (r *recording) takeBuffer(b *events.Buffer) {
 	a := r.shares
 	defer a.contents.Done(b)
@@ -169,17 +168,17 @@ func (r *recording) takeBuffer(b *events.Buffer) {
 	}
 }
 
-// addCopy counts what a buffer held.
+// addCopy counts the bytes of one copied buffer.
 func (a *allocShares) addCopy(bytes float64) {
 	a.inside, a.insideSquares = a.inside+bytes, a.insideSquares+bytes*bytes
 }
 
-// addCopy counts what a buffer held of a class, and of all.
+// addCopy counts one copied buffer: the bytes of the class, and all bytes.
 func (c *allocClass) addCopy(bytes, all float64) {
 	c.inside, c.squares, c.cross = c.inside+bytes, c.squares+bytes*bytes, c.cross+bytes*all
 }
 
-// takeBeside adds up an object that was allocated outside of buffers.
+// takeBeside counts an object that was allocated outside of buffers.
 func (a *allocShares) takeBeside(class string, hit *look.Hit) {
 	n := float64(hit.Own) * hit.Weight
 	a.beside += n
@@ -197,7 +196,7 @@ func (a *allocShares) bytes(c *allocClass) float64 {
 	return a.stood * (c.inside/a.inside*held + c.beside) / (held + a.beside)
 }
 
-// hold counts a sample at the end of a buffer, which gets its bytes later. It returns false if the sample is to be
+// hold keeps a sample at the end of a buffer, which gets its bytes later. It returns false if the sample must be
 // counted at once.
 func (r *recording) hold(snap *look.Look, root string, stack *profile.Stack, class string) bool {
 	a := r.shares
@@ -230,7 +229,7 @@ func (r *recording) hold(snap *look.Look, root string, stack *profile.Stack, cla
 	return true
 }
 
-// letGo hands the n samples of a class that were held longest to the sink. They get no more bytes.
+// letGo hands the n oldest held samples of a class to the sink. They get no more bytes.
 func (r *recording) letGo(c *allocClass, n int) {
 	for i := range c.held[:n] {
 		h := &c.held[i]
@@ -243,8 +242,8 @@ func (r *recording) letGo(c *allocClass, n int) {
 	r.shares.held -= n
 }
 
-// due is what a class has allocated beyond what was paid. If the contents of no buffer are known, each sample stands
-// for its own amount.
+// due returns how many bytes of a class have not been paid yet. If the contents of no buffer are known, each sample
+// stands for its own amount.
 func (a *allocShares) due(c *allocClass) float64 {
 	if a.inside == 0 {
 		return c.stood - c.paid
@@ -252,14 +251,14 @@ func (a *allocShares) due(c *allocClass) float64 {
 	return max(a.bytes(c)-c.paid, 0)
 }
 
-// pay gives the held samples of a class what is due. All classes together get no more than samples stand for: a class
-// that got too much at first, when little was known, gives nothing back.
+// pay gives the held samples of a class the bytes that are due. All classes together get no more bytes than samples
+// stand for: a class that got too much at first, when little was known, gives nothing back.
 func (r *recording) pay(c *allocClass) {
 	a := r.shares
 	r.payOut(c, int64(min(a.due(c), a.stood-a.paid)))
 }
 
-// payOut divides bytes of a class among the samples of the class that are held back, in proportion to their amounts.
+// payOut divides bytes among the held samples of a class, in proportion to their amounts.
 func (r *recording) payOut(c *allocClass, bytes int64) {
 	amounts := 0.0
 	for i := range c.held {
@@ -286,7 +285,7 @@ func (a *allocShares) pay(c *allocClass, bytes int64) {
 	a.paid += float64(bytes)
 }
 
-// addBytes adds bytes to a stack, in a profile that counts bytes.
+// addBytes adds bytes to a stack, if the profile counts bytes.
 func (r *recording) addBytes(at profile.Place, bytes int64) {
 	if r.shares.values {
 		r.profile.Again(at, 0, time.Duration(bytes))
@@ -302,7 +301,7 @@ func (r *recording) payAll() {
 	}
 }
 
-// releaseHeld releases all samples. It must be called before places of stacks become invalid.
+// releaseHeld releases all held samples. It must be called before places of stacks become invalid.
 func (r *recording) releaseHeld() {
 	if r.shares == nil {
 		return
@@ -313,7 +312,7 @@ func (r *recording) releaseHeld() {
 	}
 }
 
-// endShares takes the buffers that have not been read, pays all, and adds the classes of which no sample was taken.
+// endShares takes the remaining buffers, pays all classes, and adds the classes without any sample.
 func (r *recording) endShares() {
 	a := r.shares
 	if a == nil {
@@ -331,7 +330,7 @@ func (r *recording) endShares() {
 	for _, c := range a.order {
 		due += a.due(c)
 	}
-	// If a class has had too much, the others share what is left.
+	// If a class has got too much, the others share the remaining bytes.
 	left := min(max(a.stood-a.paid, 0)/max(due, 1), 1)
 	for _, c := range a.order {
 		bytes := int64(a.due(c) * left)
@@ -357,7 +356,7 @@ func (r *recording) addUnseen(c *allocClass, bytes int64) {
 	}
 }
 
-// unreadNames say why it is not known what a buffer held.
+// unreadNames are the reasons why the contents of a buffer are not known.
 var unreadNames = [events.NumUnread]string{
 	events.UnreadCollected: "a collection took it before it was full",
 	events.UnreadLate:      "a collection came before goprof",
@@ -366,7 +365,7 @@ var unreadNames = [events.NumUnread]string{
 	events.UnreadFailed:    "what it held could not be made out",
 }
 
-// contents says how goprof knows the bytes of classes. It is nil for another event.
+// contents returns how goprof knows the bytes of classes. It is nil for other events.
 func (r *recording) contents(plan *EventPlan) *profile.Contents {
 	if !slices.ContainsFunc(plan.parts, func(p eventPart) bool { return p.of.Name == profile.EventAlloc }) {
 		return nil
@@ -394,14 +393,14 @@ func (r *recording) contents(plan *EventPlan) *profile.Contents {
 	return out
 }
 
-// A class's share differs by more than chance if the difference exceeds sureErrors standard errors plus sureShare.
+// A difference of a class's shares is more than chance if it exceeds sureErrors standard errors plus sureShare.
 const (
 	sureErrors = 4
 	sureShare  = 0.005
 )
 
-// apart returns the difference between shares of classes by the ends of buffers and the real shares, summed up over all
-// classes, and whether chance cannot explain it.
+// apart compares each class's share by the ends of buffers with its real share. It returns the sum of the differences,
+// and whether they are more than chance.
 func (a *allocShares) apart() (apart float64, sure bool) {
 	for _, c := range a.order {
 		share, ends := a.bytes(c)/a.stood, c.stood/a.stood

@@ -16,7 +16,7 @@ import (
 
 const testAmount = 512 << 10
 
-// sharesRecording is a recording of allocations. Tests take its samples and say what buffers held.
+// sharesRecording is a recording of allocations. The test itself adds its samples and the contents of buffers.
 func sharesRecording(sink Sink) *recording {
 	part := eventPart{of: &profile.EventKind{Name: profile.EventAlloc, Unit: profile.Bytes}, kind: profile.Inlined}
 	r := &recording{habits: habitsOf(false), Session: &Session{dir: &directory{}}, profile: profile.New(),
@@ -32,7 +32,7 @@ func sharesRecording(sink Sink) *recording {
 	return r
 }
 
-// meet takes a sample of a class at the end of a buffer, under a caller.
+// meet adds a sample of a class at the end of a buffer, under a caller.
 func (r *recording) meet(t *testing.T, class, caller string) {
 	t.Helper()
 	stack := profile.Stack{Frames: []profile.Frame{r.events.frame(class, profile.Inlined),
@@ -43,7 +43,7 @@ func (r *recording) meet(t *testing.T, class, caller string) {
 	}
 }
 
-// held says that a buffer was read that held so many bytes of each class.
+// read adds a copied buffer with so many bytes of each class.
 func (a *allocShares) read(bytes map[string]float64) {
 	all := 0.0
 	for _, n := range bytes {
@@ -56,7 +56,7 @@ func (a *allocShares) read(bytes map[string]float64) {
 	}
 }
 
-// lines are the bytes of each stack, "caller class".
+// lines returns the bytes of each stack, by "caller class".
 func (r *recording) lines() map[string]float64 {
 	lines := map[string]float64{}
 	name := func(f *profile.Func, _ profile.Kind) string { return f.Name }
@@ -64,8 +64,9 @@ func (r *recording) lines() map[string]float64 {
 	return lines
 }
 
-// TestSharesAreThoseOfContents: samples at ends of buffers meet one class in 85 of 100 cases and one never. The bytes
-// of classes are those of what buffers held, and within a class the stacks have as much as they were met.
+// TestSharesAreThoseOfContents: samples at the ends of buffers meet one class in 85 of 100 cases, and another never.
+// The bytes of classes are those in the buffers' contents. Within a class, the bytes of stacks are proportional to
+// their samples.
 func TestSharesAreThoseOfContents(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}
 	r := sharesRecording(sink)
@@ -113,13 +114,13 @@ func TestSharesAreThoseOfContents(t *testing.T) {
 	}
 }
 
-// TestSharesWithoutContents: where no buffer was read, each sample stands for its own amount.
+// TestSharesWithoutContents: if no buffer was read, each sample stands for its own amount.
 func TestSharesWithoutContents(t *testing.T) {
 	r := sharesRecording(nil)
 	for i := range 100 {
 		r.meet(t, []string{"A", "B", "B", "B"}[i%4], "a")
 		if i == 50 {
-			r.payAll() // somebody looks at the recording meanwhile
+			r.payAll() // as if a user looked at the recording now
 		}
 	}
 	r.endShares()
@@ -128,8 +129,8 @@ func TestSharesWithoutContents(t *testing.T) {
 	}
 }
 
-// TestSharesOfLittle: what is known in the beginning is wrong. Classes that had too much give nothing back, but all
-// together have no more than samples stand for.
+// TestSharesOfLittle: the first contents are misleading. Classes that got too many bytes give nothing back, but all
+// classes together have no more bytes than samples stand for.
 func TestSharesOfLittle(t *testing.T) {
 	r := sharesRecording(nil)
 	r.shares.read(map[string]float64{"A": 1000})
@@ -148,7 +149,7 @@ func TestSharesOfLittle(t *testing.T) {
 	}
 }
 
-// TestSharesOutside: objects that are put outside of buffers count for themselves.
+// TestSharesOutside: each object outside of buffers counts by itself.
 func TestSharesOutside(t *testing.T) {
 	r := sharesRecording(nil)
 	for range 100 {
@@ -164,8 +165,8 @@ func TestSharesOutside(t *testing.T) {
 	}
 }
 
-// TestSharesByChance: ends of buffers that have nothing to do with the program are not called in step with it, though
-// their shares differ.
+// TestSharesByChance: the ends of buffers are independent of the program. Shares only differ by chance, so the
+// recording does not count as in step.
 func TestSharesByChance(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -184,7 +185,7 @@ func TestSharesByChance(t *testing.T) {
 	}
 }
 
-// TestSharesAreReleased: before a profile gives its stacks away, held samples get what is theirs.
+// TestSharesAreReleased: before a profile gives its stacks away, held samples get their bytes.
 func TestSharesAreReleased(t *testing.T) {
 	r := sharesRecording(nil)
 	for i := range 3 * maxHeld {
@@ -203,7 +204,7 @@ func TestSharesAreReleased(t *testing.T) {
 	}
 }
 
-// TestSharesBeforeCounts: on a starved machine the account is asked for before the engine has counted anything.
+// TestSharesBeforeCounts: on a starved machine, the account is asked for before the engine has counted anything.
 func TestSharesBeforeCounts(t *testing.T) {
 	a := &allocShares{paid: 8}
 	a.correct(nil)

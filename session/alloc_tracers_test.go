@@ -10,8 +10,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// TestAllocTracers: which argument is the object's address, and which one an amount, follows from the parameters in a
-// linkage name. 8u262 has functions of the same names as 8u252, with other parameters.
+// TestAllocTracers: the parameters in a linkage name show which argument is the object's address, and which one is an
+// amount. 8u262 has functions with the same names as 8u252, but other parameters.
 func TestAllocTracers(t *testing.T) {
 	ctest.NeedCPU(t)
 	for _, c := range []struct {

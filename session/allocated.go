@@ -13,30 +13,30 @@ import (
 	"goprof/vmstructs"
 )
 
-// Beside the samples of any recording, goprof reads what threads allocate. HotSpot counts that for each Java thread
+// During any recording, goprof also reads how much memory threads allocate. HotSpot counts that for each Java thread
 // (Thread::_allocated_bytes). So the numbers are exact, they cost a few reads of memory each second, and no thread is
 // stopped for them.
 //
-// The bytes that a thread allocates between the last reading and its end are not known. The bytes of a virtual thread
-// are counted for the carriers that ran it.
+// What a thread allocates between the last reading and its end is not known. The bytes of a virtual thread are counted
+// for the carriers that ran it.
 
-// AllocationSink is a Sink that wants to know what threads have allocated.
+// AllocationSink is a Sink that also takes how much threads have allocated.
 type AllocationSink interface {
-	// Allocated is called about each second, and at the end, for each thread that has allocated since: how many bytes
-	// it has allocated since it began.
+	// Allocated is called about once a second, and at the end, for each thread that has allocated since the last call.
+	// bytes is what the thread has allocated since it began.
 	Allocated(at profile.Instant, t profile.Thread, bytes uint64)
 }
 
 const (
-	// allocationShare: reading may take one part in so many of the time.
+	// allocationShare: reading may take at most this fraction of the time (one part in 100).
 	allocationShare = 100
-	// maxAllocating bounds how many threads are counted. The account says if there were more.
+	// maxAllocating bounds the number of counted threads. The account says if there were more.
 	maxAllocating = 1 << 16
-	// mostAllocating is how many threads an account names.
+	// mostAllocating is the number of threads that an account names.
 	mostAllocating = 10
 )
 
-// allocating identifies one Java thread. Addresses and numbers are used again, but hardly ever both together.
+// allocating identifies one Java thread. Addresses and thread numbers are reused, but hardly ever both together.
 type allocating struct {
 	addr  uint64
 	nstid int
@@ -45,12 +45,12 @@ type allocating struct {
 // allocated is what is known of such a thread.
 type allocated struct {
 	label string
-	last  uint64 // the count of the last reading
+	last  uint64 // the count at the last reading
 	known bool   // last was read. If not, the next reading begins the count
 	bytes uint64 // since the recording began
 }
 
-// allocations counts what threads allocate during a recording.
+// allocations counts what each thread allocates during a recording.
 type allocations struct {
 	reader      *vmstructs.Allocations
 	of          map[allocating]*allocated
@@ -64,7 +64,7 @@ func (s *Session) allocations() *allocations {
 	return &allocations{reader: s.VM.NewAllocations(), of: map[allocating]*allocated{}}
 }
 
-// countAllocated reads what threads have allocated by now. Later readings are compared with the first one.
+// countAllocated reads what threads have allocated so far. Later readings are compared with the first one.
 func (r *recording) countAllocated() {
 	a := r.allocated
 	if !r.habits.counts || !a.reader.Known() {
@@ -80,8 +80,8 @@ func (r *recording) countAllocated() {
 		if err != nil {
 			return err
 		}
-		// The memory of a thread that has ended may belong to another thread by now. A count is used only if the
-		// address still belongs to its thread.
+		// The memory of an ended thread may belong to another thread by now. A count is used only if the address still
+		// belongs to its thread.
 		still := make(map[uint64]int, len(again))
 		for i := range again {
 			still[again[i].Addr] = again[i].NSTID
@@ -113,7 +113,7 @@ func (r *recording) noteAllocated(who allocating, tid int, total uint64, ok bool
 		if a.full = a.full || len(a.of) >= maxAllocating; a.full {
 			return
 		}
-		th = &allocated{known: a.round > 1} // one that came later has begun with nothing
+		th = &allocated{known: a.round > 1} // a thread that began after the first reading started at 0
 		a.of[who] = th
 	}
 	if !ok {
@@ -124,7 +124,7 @@ func (r *recording) noteAllocated(who allocating, tid int, total uint64, ok bool
 		grown = 0
 	}
 	if grown > 0 && tid == 0 {
-		return // with the next reading
+		return // the next reading counts them
 	}
 	th.last, th.known = total, true
 	if grown > 0 && r.wantsThread(tid) {
@@ -152,7 +152,7 @@ func (r *recording) tellAllocated(tid int, total uint64) {
 	}
 }
 
-// account returns the account of what threads allocated. It is nil without two readings to compare.
+// account returns the account of allocations by thread. It is nil without two readings to compare.
 func (a *allocations) account() *profile.Allocated {
 	if a == nil || a.round < 2 { // nothing to compare with
 		return nil

@@ -14,8 +14,8 @@ import (
 )
 
 // Snapshots are dated by goprof's CLOCK_MONOTONIC. Java's System.nanoTime() is CLOCK_MONOTONIC, too, but in the JVM's
-// time namespace. The difference between CLOCK_MONOTONIC and the wall clock is read again each second: the wall clock
-// may be set meanwhile.
+// time namespace. goprof reads the difference between CLOCK_MONOTONIC and the wall clock each second, because the wall
+// clock may be set in the meantime.
 
 // clock turns goprof's CLOCK_MONOTONIC into the target's clock and wall time.
 type clock struct {
@@ -24,7 +24,7 @@ type clock struct {
 }
 
 // refresh reads both clocks three times, and uses the pair that took the shortest time: goprof may lose its CPU between
-// the two clocks.
+// the two readings.
 func (c *clock) refresh() {
 	best := int64(-1)
 	for range 3 {
@@ -37,12 +37,12 @@ func (c *clock) refresh() {
 	}
 }
 
-// at turns a moment of goprof's CLOCK_MONOTONIC into one of the target's clocks.
+// at converts a time of goprof's CLOCK_MONOTONIC to the target's clocks.
 func (c *clock) at(when int64) profile.Instant {
 	return profile.Instant{Wall: when + c.wall, Ticks: when + c.ticks}
 }
 
-// Now is this moment on the clocks of the process.
+// Now returns the present time on the clocks of the process.
 func (s *Session) Now() profile.Instant {
 	c := clock{ticks: int64(s.timeOffset)}
 	c.refresh()
@@ -50,7 +50,8 @@ func (s *Session) Now() profile.Instant {
 }
 
 // timeOffset returns how far CLOCK_MONOTONIC of a process is ahead of goprof's. It is 0 in the same time namespace, and
-// if the kernel does not say. A process that has made a namespace for its children is still in the old one itself.
+// if the kernel does not show it. A process that has made a namespace for its children is still in the old namespace
+// itself.
 func timeOffset(pid int) time.Duration {
 	theirs, ok := procfs.ClockAhead(strconv.Itoa(pid))
 	ours, ok2 := procfs.ClockAhead("self")
@@ -60,7 +61,7 @@ func timeOffset(pid int) time.Duration {
 	return theirs - ours
 }
 
-// startOf returns when a process was started, zero if that is not known.
+// startOf returns when a process was started. It is zero if that is not known.
 func startOf(pid int) time.Time {
 	stat, _, err := procfs.ReadStat(pid, pid)
 	if err != nil {
@@ -69,7 +70,8 @@ func startOf(pid int) time.Time {
 	return since(stat.Start)
 }
 
-// since returns the moment of so many ticks after the machine was started, by the present wall clock. Zero: not known.
+// since converts clock ticks after the machine's start to a time, by the present wall clock. It is zero if that is not
+// known.
 func since(start uint64) time.Time {
 	var boot unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {

@@ -12,16 +12,16 @@ import (
 	"goprof/vmstructs"
 )
 
-// A tracing agent in the program may publish for which span a thread works (look.Context). If no agent does, samples
+// A tracing agent in the program may publish which span a thread works for (look.Context). If no agent does, samples
 // cost nothing more.
 
-// contexts is where a process publishes spans, and what became of each sample's.
+// contexts knows where a process publishes spans, and counts samples by the state of their context.
 type contexts struct {
 	ptrace.Contexts
 	generation uint64 // of the mappings that were searched
 	searched   bool
-	pending    bool // a library's variable has no place yet
-	unknown    bool // the C library's way to a variable is not known
+	pending    bool // a library's variable has no address yet
+	unknown    bool // it is not known how the C library finds a variable
 	links      profile.Links
 	// fromPthread is process.Locals.FromPthread.
 	fromPthread int64
@@ -61,7 +61,7 @@ func linkOf(of *look.Context) profile.Link {
 	return profile.Link{Trace: of.Trace, Span: of.Span}
 }
 
-// count counts n samples by the state of their context. n is negative for samples that turn out to be none.
+// count counts n samples by the state of their context. n is negative if samples are taken back.
 func (c *contexts) count(state look.ContextState, n int64) {
 	switch state {
 	case look.ContextRead:
@@ -81,7 +81,7 @@ func (c *contexts) count(state look.ContextState, n int64) {
 	}
 }
 
-// account is nil if the process publishes nothing.
+// account is nil if the process publishes no spans.
 func (c *contexts) account() *profile.Links {
 	if c.links == (profile.Links{}) {
 		return nil
@@ -89,8 +89,8 @@ func (c *contexts) account() *profile.Links {
 	return new(c.links)
 }
 
-// contextNotes say why samples have no span although the process publishes them. refused is why the kernel does not
-// read them.
+// contextNotes explain why samples have no span although the process publishes spans. refused is the reason why the
+// kernel does not read them.
 func (r *recording) contextNotes(refused error) (notes []profile.Note) {
 	c := &r.contexts
 	if c.unknown {
@@ -106,7 +106,7 @@ func (r *recording) contextNotes(refused error) (notes []profile.Note) {
 	switch {
 	case errors.Is(refused, span.ErrFiles):
 		n.Text, n.Remedy = n.Text+". goprof may not open enough files", "ulimit -n 65536"
-	case r.opt.Event == nil && !r.opt.Wakers: // no stop takes samples of events, or knows wakers
+	case r.opt.Event == nil && !r.opt.Wakers: // events and wakers are not taken by stops, so stops are no remedy
 		n.Remedy = "--engine ptrace"
 	}
 	return append(notes, n)

@@ -9,7 +9,7 @@ import (
 	"goprof/sampler/span"
 )
 
-// TestContextNotes: what is said of spans that the kernel did not read has a remedy only where that is one.
+// TestContextNotes: the note on spans that the kernel did not read names a remedy only if there is one.
 func TestContextNotes(t *testing.T) {
 	few := profile.Links{NotStopped: 3, Read: 1, None: 1}
 	for name, c := range map[string]struct {

@@ -13,16 +13,16 @@ import (
 	"goprof/sampler/threads"
 )
 
-// cpuTime is a recording of CPU time. Each look is a sample, and carries the time that its thread has used.
+// cpuTime is a recording of CPU time. Each look is a sample, and carries the CPU time of its thread since the last one.
 type cpuTime struct {
 	*recording
 	unwanted time.Duration // CPU time of threads that were sampled before they were known to be unwanted
 	owed     map[int]owed  // CPU time of threads whose samples were stale
-	madeUp   int64         // of what was owed
-	squares  float64       // of what samples count
+	madeUp   int64         // how much of owed was made up for
+	squares  float64       // sum of the squares of what samples count
 
 	asleep int64 // samples of threads that slept when they were stopped
-	// sleeps are samples of threads that sleep for a moment, where such sleeps are seen too seldom.
+	// sleeps counts samples of threads that sleep for a moment, where such sleeps are seen too seldom.
 	sleeps     int64
 	dearSleeps bool
 }
@@ -78,7 +78,7 @@ func (c *cpuTime) account(sum *profile.Summary, stats *sampler.Stats) {
 	sum.Times = c.times(stats)
 	sum.MadeUp, sum.Effective = stats.MadeUp+c.madeUp, c.effective(sum.Samples)
 	sum.RateLowered = c.rateLowered(stats)
-	if !stats.Visits { // a thread that was met by a visit was on a CPU
+	if !stats.Visits { // a visit only meets threads that are on a CPU
 		sum.Asleep = c.asleep
 	}
 	sum.ShortSleeps = c.sleeps
@@ -91,7 +91,7 @@ func (c *cpuTime) account(sum *profile.Summary, stats *sampler.Stats) {
 	}
 }
 
-// times says where the CPU time of the process went. The time of snapshots without a stack, and of those not walked
+// times returns where the CPU time of the process went. The time of snapshots that have no stack, or are not walked
 // yet, does not count as sampled.
 func (c *cpuTime) times(stats *sampler.Stats) profile.Times {
 	t := profile.Times{Process: stats.Times.Process - c.unwanted, Sampled: c.profile.Time, Exited: stats.Times.Exited,

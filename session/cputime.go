@@ -8,6 +8,6 @@ import (
 	"goprof/sampler/threads"
 )
 
-// CPUTime is the CPU time that the process has used so far, with the time of threads that have ended. It is 0 if the
+// CPUTime returns the CPU time that the process has used so far, including threads that have ended. It is 0 if the
 // process is gone.
 func (s *Session) CPUTime() time.Duration { return threads.ProcessCPU(s.Process.PID()) }

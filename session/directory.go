@@ -14,19 +14,19 @@ import (
 	"goprof/vmstructs"
 )
 
-// directory knows the threads of the process: what the kernel and what the JVM says of them.
+// directory lists the threads of the process, with the kernel's and the JVM's facts about them.
 type directory struct {
 	p       *process.Process
 	vm      *vmstructs.VM
 	threads map[int]*listedThread
-	// ended are threads that have left the list lately: their last samples may not have been walked yet.
+	// ended are threads that have left the list lately. Some of their samples may not be walked yet.
 	ended  map[int]endedThread
 	round  int
 	at     time.Time     // of the last refresh
 	mapped time.Time     // when the mappings were read
 	cost   time.Duration // of the last refresh
-	every  time.Duration // bounds the age of the list of threads and of names
-	// allNames says that the names of all threads are kept fresh. Otherwise only names of threads that are asked for are.
+	every  time.Duration // greatest age of the list of threads and of names
+	// allNames: the names of all threads are kept fresh. Otherwise only the names that are asked for.
 	allNames bool
 	// watch is called for each thread that comes or goes, if it is not nil.
 	watch func(th *listedThread, ended bool)
@@ -45,24 +45,24 @@ type listedThread struct {
 	handle    handle
 	begun     begun
 
-	// The label before this one, and between which moments the name has changed (CLOCK_MONOTONIC).
+	// The label before this one, and the two times between which the name changed (CLOCK_MONOTONIC).
 	oldLabel         string
 	oldName          string
 	oldRead, newRead int64
 	read             int64 // when its name was read (CLOCK_MONOTONIC)
 }
 
-// handle is a JavaThread's handle of the virtual thread that it runs.
+// handle is a JavaThread's handle to the virtual thread that it runs.
 type handle struct{ thread, at uint64 }
 
 const (
-	// refreshEvery is directory.every, where the recording has no other habit. refreshUnknown bounds how often the list
-	// is read because of an unknown thread. refreshShare bounds the part of the time that reading may take.
+	// refreshEvery is directory.every, unless the recording's habits differ. refreshUnknown bounds how often an unknown
+	// thread may cause the list to be read. refreshShare bounds the share of the time that reading may take.
 	refreshEvery   = time.Second
 	refreshUnknown = 20 * time.Millisecond
 	refreshShare   = 20
 	// refreshMaps is how often goprof reads the mappings again even if every pc was in a known one: a library may have
-	// been replaced. It is long because the process cannot map anything while goprof reads its mappings.
+	// been replaced. It is long because the process cannot map memory while goprof reads its mappings.
 	refreshMaps = 10 * time.Second
 )
 
@@ -70,7 +70,7 @@ func newDirectory(p *process.Process, vm *vmstructs.VM) *directory {
 	return &directory{p: p, vm: vm, every: refreshEvery, threads: make(map[int]*listedThread)}
 }
 
-// get returns a thread. It is nil if the thread is not known: it may be new, or gone.
+// get returns a thread. It is nil if the thread is not known: the thread may be new, or gone.
 func (d *directory) get(tid int) *listedThread {
 	age := time.Since(d.at)
 	th := d.threads[tid]
@@ -98,10 +98,9 @@ func (d *directory) name(th *listedThread) bool {
 
 func (d *directory) refresh() error { return d.update(true) }
 
-// update reads both lists of threads, the kernel's and the JVM's. If a list cannot be read, the old one stays. all: it
-// reads all names, too. Otherwise it reads only names of thread numbers that had a name and now belong to another
-// thread. Reading all names costs much more: usually few of ten thousand threads are sampled, and get reads their names
-// then.
+// update reads the kernel's and the JVM's list of threads. If a list cannot be read, the old one stays. With all, it
+// also reads all names. Otherwise it only reads a name if a new thread reuses the number of a thread with a name.
+// Reading all names costs much more: usually few of ten thousand threads are sampled, and get reads their names then.
 func (d *directory) update(all bool) error {
 	began := time.Now()
 	defer func() { d.at, d.cost = time.Now(), time.Since(began) }()
@@ -133,7 +132,7 @@ func (d *directory) update(all bool) error {
 		}
 		named := all
 		if j, isJava := byNS[th.kernel.NSTID]; isJava || javaErr == nil {
-			if j.Addr != th.java.Addr && j.Addr != 0 { // one that leaves the JVM is about to end, and keeps its name
+			if j.Addr != th.java.Addr && j.Addr != 0 { // a thread that leaves the JVM is about to end, and keeps its name
 				th.name, th.javaNamed, th.javaID = "", false, 0
 				named = named || !th.named.IsZero()
 			}
@@ -160,9 +159,9 @@ func (d *directory) update(all bool) error {
 	return javaErr
 }
 
-// rename reads the thread's name again: programs rename pooled threads for each task. If the name cannot be read now,
-// because a collector moves it, the old one stays. If there is no old name, the kernel's short name is used until a
-// later reading succeeds.
+// rename reads the thread's name again, because programs rename pooled threads for each task. If the name cannot be
+// read now, because a collector moves it, the old one stays. If there is no old name, the kernel's short name is used
+// until a later reading succeeds.
 func (d *directory) rename(th *listedThread) {
 	name, wasJava := th.name, th.javaNamed
 	th.named = time.Now()
@@ -180,7 +179,7 @@ func (d *directory) rename(th *listedThread) {
 	read := now()
 	if name != th.name {
 		th.oldLabel = ""
-		if th.name != "" && (wasJava || th.java.Addr == 0) { // else the old name was the kernel's, in place of this one
+		if th.name != "" && (wasJava || th.java.Addr == 0) { // otherwise the old name is only the kernel's
 			th.oldLabel, th.oldRead, th.newRead = th.makeLabel(), th.read, read
 			th.oldName = th.name
 		}
@@ -189,7 +188,7 @@ func (d *directory) rename(th *listedThread) {
 	th.read = read
 }
 
-// makeLabel makes the label once for each name.
+// makeLabel makes the label, once for each name.
 func (th *listedThread) makeLabel() string {
 	if th.label == "" {
 		th.label = fmt.Sprintf("[%s tid=%d]", th.name, th.kernel.TID)
@@ -197,7 +196,7 @@ func (th *listedThread) makeLabel() string {
 	return th.label
 }
 
-// nameTries is how often a name is read while a collector moves it.
+// nameTries bounds the attempts to read a name while a collector moves it.
 const nameTries = 3
 
 func (d *directory) javaName(th *listedThread) (name string, err error) {
@@ -213,8 +212,8 @@ func (d *directory) javaName(th *listedThread) (name string, err error) {
 }
 
 // confirms reports whether the kernel's name of a thread agrees with the name that was read during a collection. It
-// also returns true if the kernel's name says nothing: HotSpot does not set it for the launcher's threads and those
-// that programs attach, which have the name of the process.
+// also returns true if the kernel's name proves nothing: HotSpot does not set it for the launcher's threads and for
+// threads that programs attach, so they have the name of the process.
 func (d *directory) confirms(th *listedThread, name string) bool {
 	comm := th.kernel.Comm
 	if leader := d.threads[d.p.PID()]; comm == "" || leader != nil && comm == leader.kernel.Comm {
@@ -223,7 +222,7 @@ func (d *directory) confirms(th *listedThread, name string) bool {
 	return vmstructs.FitsComm(name, comm)
 }
 
-// endedThread is the label that a thread had, and when it left the list.
+// endedThread is the label that a thread had, and the time when it left the list.
 type endedThread struct {
 	label string
 	when  time.Time
@@ -232,7 +231,7 @@ type endedThread struct {
 // remember notes the label of a thread that leaves the list.
 func (d *directory) remember(tid int, th *listedThread) {
 	if th.label == "" && th.oldLabel == "" {
-		return // nothing was counted under a name of it
+		return // no sample was counted under its name
 	}
 	if len(d.ended) >= maxPools || d.ended == nil {
 		d.ended = map[int]endedThread{}
@@ -240,7 +239,7 @@ func (d *directory) remember(tid int, th *listedThread) {
 	d.ended[tid] = endedThread{th.makeLabel(), time.Now()}
 }
 
-// label returns the frame that stands above a thread's stacks.
+// label returns the frame above a thread's stacks.
 func (d *directory) label(tid int) string {
 	th := d.threads[tid]
 	if th == nil {
@@ -255,7 +254,8 @@ func (d *directory) label(tid int) string {
 	return th.makeLabel()
 }
 
-// labelAt returns the thread's label at a moment: of its last two labels the one that was read nearer to the moment.
+// labelAt returns the thread's label at a given time. Of the last two labels, it is the one that was read nearer to
+// that time.
 func (d *directory) labelAt(tid int, when int64) string {
 	label := d.label(tid)
 	if th := d.threads[tid]; th != nil && th.wasCalled(when) {
@@ -264,12 +264,12 @@ func (d *directory) labelAt(tid int, when int64) string {
 	return label
 }
 
-// wasCalled reports whether the thread still had its old name at a moment.
+// wasCalled reports whether the thread still had its old name at a given time.
 func (th *listedThread) wasCalled(when int64) bool {
 	return th.oldLabel != "" && when-th.oldRead < th.newRead-when
 }
 
-// byNSTID maps the threads' numbers in the JVM's pid namespace to their numbers in goprof's.
+// byNSTID maps the threads' numbers in the JVM's pid namespace to those in goprof's.
 func (d *directory) byNSTID() map[int]int {
 	tids := make(map[int]int, len(d.threads))
 	for tid, th := range d.threads {
@@ -278,11 +278,11 @@ func (d *directory) byNSTID() map[int]int {
 	return tids
 }
 
-// tids lists the threads, lowest number first.
+// tids lists the threads by number.
 func (d *directory) tids() []int { return slices.Sorted(maps.Keys(d.threads)) }
 
-// hint returns what a sampler should know before it stops the thread: where its stack ends, and which part of its
-// JavaThread to copy in the same pause.
+// hint returns what a sampler must know before it stops the thread: where its stack ends, and which part of its
+// JavaThread to copy in the pause.
 func (th *listedThread) hint(vm *vmstructs.VM) ptrace.Hint {
 	if th.java.Addr == 0 {
 		return ptrace.Hint{}
@@ -301,7 +301,7 @@ func (th *listedThread) hint(vm *vmstructs.VM) ptrace.Hint {
 		Handle: th.handle.at}
 }
 
-// isVMJavaThread reports whether a thread is a Java thread with a name that the JVM gives to its own.
+// isVMJavaThread reports whether a Java thread has a name that the JVM gives to its own threads.
 func (d *directory) isVMJavaThread(tid int) bool {
 	th := d.threads[tid]
 	if th == nil || th.java.Addr == 0 {

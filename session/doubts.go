@@ -10,7 +10,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// Doubts returns sentences for a user on what is uncertain about this JVM. There are none if the tests run on this
+// Doubts returns sentences for users about what is uncertain for this JVM. There are none if goprof's tests run on this
 // release and the JVM exports all that goprof asks for.
 func (s *Session) Doubts() []string {
 	var doubts []string
@@ -23,7 +23,7 @@ func (s *Session) Doubts() []string {
 	return doubts
 }
 
-// untested says that the tests do not run on this release.
+// untested returns the sentence that goprof's tests do not run on this release. It is empty if they do.
 func untested(v vmstructs.Version) string {
 	name := "this JVM, which does not say its version"
 	if v.Major > 0 {

@@ -17,32 +17,29 @@ import (
 	"goprof/vmstructs"
 )
 
-// DumpOptions say how to look at all threads.
 type DumpOptions struct {
 	Depth       int
 	NonBlocking bool // stop no thread: running threads then have no stack
-	// Gentle stops only threads that run: a stop would wake up a thread that waits. Without Gentle, a waiting thread is
-	// looked at without a stop only if the program would notice a stop (arch.Call.GoesOn) and its stack comes out
-	// whole.
+	// Gentle stops only threads that run: a stop would wake up a waiting thread. Without Gentle, a dump looks at a waiting
+	// thread without a stop only if the program would notice a stop (arch.Call.GoesOn) and the stack comes out whole.
 	Gentle bool
 	Bare   bool // no thread is looked at: there are no stacks
-	// Wait is how long the dump waits for threads that were told to stop and have no CPU, while none of them stops. It is
+	// Wait is how long the dump waits for threads that must stop but have no CPU, as long as none of them stops. It is
 	// also how long the dump retries stops that are not begun because they might not end in time. 0 is DumpWait.
 	Wait time.Duration
 	// Locks asks for what the threads hold and wait for. No thread is stopped longer for it.
 	Locks bool
-	// Virtual asks for the waits of virtual threads that no carrier runs, too. Such threads follow the other threads in
-	// the dump, if they wait or others wait for them. The dump notes in Virtual whether it has read all of them. If
-	// Virtual is nil, they are left out.
+	// Virtual asks for the waits of virtual threads without a carrier, too. Such threads follow the other threads in the
+	// dump, if they wait or others wait for them. The dump notes in Virtual whether it has read all of them. If Virtual is
+	// nil, they are left out.
 	Virtual *profile.VirtualWaits
-	// Find is how long virtual threads are looked for, each time: there may be millions of them. 0: three seconds.
+	// Find bounds each search for virtual threads: there may be millions of them. 0: three seconds.
 	Find time.Duration
-	// Cancel ends the dump before its time. Then there is no dump, and the error is the context's. Nil: nothing ends
-	// it.
+	// Cancel ends the dump early. Then there is no dump, and the error is the context's. Nil: nothing ends it early.
 	Cancel context.Context
 }
 
-// cancelled returns the reason why the dump is to end, and nil if it is not.
+// cancelled returns why the dump must end. It is nil if it need not.
 func (o *DumpOptions) cancelled() error {
 	if o.Cancel == nil {
 		return nil
@@ -54,7 +51,7 @@ func (o *DumpOptions) cancelled() error {
 // for some milliseconds five times a second.
 const DumpWait = 10 * time.Second
 
-// Dump looks once at every thread, each at another moment. It returns threads also with ErrSilent and ErrNoLocks.
+// Dump looks once at every thread, at different moments. With ErrSilent and ErrNoLocks it returns threads, too.
 func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	defer runAhead()()
 	if opt.Depth > 0 {
@@ -81,7 +78,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		if opt.Bare {
 			return
 		}
-		s.Walker.Warm() // walks come between stops: later stops would wait for the first walk, which takes long
+		s.Walker.Warm() // walks come between stops, and the first walk takes long: later stops would wait for it
 	})
 	if !prepared {
 		return d.incomplete()
@@ -101,7 +98,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		return nil, err
 	}
 	if opt.Locks {
-		// It works on a copy: if the process does not answer, it may go on while the caller reads the threads.
+		// The goroutine works on a copy: if the process does not answer, it may still run while the caller reads the threads.
 		with, failed := d, make(chan error, 1)
 		with.threads = slices.Clone(d.threads)
 		if !s.guarded(func() { failed <- with.readLocks() }) {
@@ -118,7 +115,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	return slices.DeleteFunc(d.threads, func(t profile.ThreadDump) bool { return t.Err == goneErr }), err
 }
 
-// giveUp waits until no thread stands still any more, or for the engine's limit.
+// giveUp waits until no thread is stopped any more, or for the engine's limit.
 func (d *dumping) giveUp(ended <-chan struct{}) {
 	close(d.gaveUp)
 	select {
@@ -147,7 +144,7 @@ func (d *dumping) prepare() (looks []ptrace.Subject) {
 	return looks
 }
 
-// lookAtAll looks at each thread, and again at those whose virtual thread was being mounted or unmounted.
+// lookAtAll looks at each thread, and looks again at those whose virtual thread was being mounted or unmounted.
 func (d *dumping) lookAtAll(looks []ptrace.Subject, opt DumpOptions, after func(*look.Look, int64),
 	trail *process.Trail) {
 	t := ptrace.NewTracer(d.Process.PID(), d.Process.CPU())
@@ -168,7 +165,7 @@ func (d *dumping) lookAtAll(looks []ptrace.Subject, opt DumpOptions, after func(
 	}
 }
 
-// gently looks without a stop at threads that wait, and returns those that have to be stopped.
+// gently looks at waiting threads without a stop, and returns those that must be stopped.
 func (d *dumping) gently(t *ptrace.Tracer, looks []ptrace.Subject) (rest []ptrace.Subject) {
 	done := map[int]bool{}
 	ptrace.AllUnstopped(t, looks, func(snap *look.Look, o ptrace.Outcome) {
@@ -194,7 +191,7 @@ func (d *dumping) gently(t *ptrace.Tracer, looks []ptrace.Subject) (rest []ptrac
 }
 
 // breaksOff reports whether a stop would end the system call of a waiting thread early. A thread that a signal has
-// stopped is in no call any more.
+// stopped is not in a call any more.
 func (d *dumping) breaksOff(snap *look.Look) bool {
 	return snap.Syscall >= 0 && snap.Waiting.State != 'T' && !d.Process.CPU().Calls[snap.Syscall].GoesOn()
 }
@@ -209,9 +206,9 @@ func (d *dumping) incomplete() ([]profile.ThreadDump, error) {
 	return d.threads, process.ErrSilent
 }
 
-// NotStopped counts three kinds of threads of a dump: those that have no stack because they did not stop; those that
-// were not told to stop because they might have been held for too long (StopsUnbounded); and those that the kernel did
-// not let goprof trace.
+// NotStopped counts the threads of a dump that were not stopped. late are those that have no stack because they did not
+// stop. leftOut are those that were not told to stop because they might have been held for too long (StopsUnbounded).
+// refused are those that the kernel did not let goprof trace.
 func NotStopped(threads []profile.ThreadDump) (late, leftOut, refused int) {
 	for i := range threads {
 		switch threads[i].Err {
@@ -226,7 +223,7 @@ func NotStopped(threads []profile.ThreadDump) (late, leftOut, refused int) {
 	return late, leftOut, refused
 }
 
-// goneErr marks threads that ended meanwhile: there is nothing to show of them.
+// goneErr marks threads that ended during the dump: there is nothing to show of them.
 var goneErr = profile.ThreadGone.String()
 
 // take walks the stack of a look, and sets the result in the dump.
@@ -237,7 +234,7 @@ func (d *dumping) take(snap *look.Look, o ptrace.Outcome) {
 	}
 	t := &d.threads[i]
 	if o != ptrace.Taken && len(t.Stack.Frames) > 0 {
-		return // an earlier look has brought a stack
+		return // an earlier look has given a stack
 	}
 	switch o {
 	case ptrace.Taken:
@@ -254,7 +251,7 @@ func (d *dumping) take(snap *look.Look, o ptrace.Outcome) {
 	}
 }
 
-// takeUnstopped is take for a thread that was not stopped: only its pc and sp are known.
+// takeUnstopped is take for a thread that was not stopped. Only its pc and sp are known.
 func (d *dumping) takeUnstopped(snap *look.Look, o ptrace.Outcome) {
 	if i, ok := d.byTID[snap.TID]; ok && o == ptrace.Taken {
 		d.Walker.WalkUnstopped(&snap.Snapshot, &d.threads[i].Stack)
@@ -264,7 +261,7 @@ func (d *dumping) takeUnstopped(snap *look.Look, o ptrace.Outcome) {
 	d.take(snap, o)
 }
 
-// stateOf returns the thread's state that Java says, otherwise the kernel's.
+// stateOf returns the thread's state as Java reports it, otherwise as the kernel does.
 func (s *Session) stateOf(th *listedThread) string {
 	if th.java.Addr == 0 {
 		return kernelState(th.kernel.State)
@@ -280,7 +277,7 @@ func (s *Session) stateOf(th *listedThread) string {
 	return th.java.State.String()
 }
 
-// kernelState puts the letter of /proc/PID/stat into a word (proc(5)).
+// kernelState returns the word for a state's letter in /proc/PID/stat (proc(5)).
 func kernelState(c byte) string {
 	switch c {
 	case 'R':

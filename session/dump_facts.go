@@ -15,7 +15,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// NewDump returns a dump without threads: what is known of the JVM at this moment.
+// NewDump returns a dump without threads, with the present facts of the JVM.
 func (s *Session) NewDump() *profile.Dump {
 	version := s.VM.Version()
 	d := &profile.Dump{At: time.Now(), PID: s.Process.PID(), Version: version.JDK(), Stopped: s.Stopped()}
@@ -30,8 +30,8 @@ func (s *Session) NewDump() *profile.Dump {
 	return d
 }
 
-// awaitCollection waits a while if a collection has stopped the threads: until the collection ends, references may lead
-// to other objects, and less is known of each thread.
+// awaitCollection waits a while for the end of a collection that has stopped the threads. Until then, references may
+// lead to other objects, and less is known of each thread.
 func (s *Session) awaitCollection() {
 	end := time.Now().Add(collectionLimit)
 	for s.VM.Collecting() && time.Now().Before(end) && !s.Stopped() && s.Frozen() == nil {
@@ -63,7 +63,7 @@ func (s *Session) describe(th *listedThread) profile.ThreadDump {
 	return t
 }
 
-// Settle reads the CPU time that the threads of a dump have used by now. Call it when they run or wait as before.
+// Settle reads the CPU time that the threads of a dump have used so far. Call it when they run or wait as before.
 func (s *Session) Settle(threads []profile.ThreadDump) {
 	for i := range threads {
 		if t := &threads[i]; t.TID != 0 {
@@ -83,7 +83,7 @@ func (s *Session) CPU(tid int) (time.Duration, bool) {
 	return procfs.Ticks(stat.Ticks), err == nil
 }
 
-// age returns the time since start, a number of clock ticks after the machine's start. It is 0 if that is not known.
+// age returns the time since start, which is in clock ticks after the machine's start. It is 0 if that is not known.
 func age(start uint64) time.Duration {
 	var boot unix.Timespec
 	if start == 0 || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {

@@ -12,19 +12,19 @@ import (
 	"goprof/unwind"
 )
 
-// ErrNoVirtual: the JVM has no virtual threads, or does not say where they are.
+// ErrNoVirtual: the JVM has no virtual threads, or does not show where they are.
 var ErrNoVirtual = errors.New("this JVM has no virtual threads that could be listed (they came with JDK 21)")
 
 // HasVirtual reports whether the JVM has virtual threads that DumpVirtual could list.
 func (s *Session) HasVirtual() bool { return s.VM.HasVirtual() }
 
-// zgcPatience is how long a dump tries to read all virtual threads at a time when ZGC moves no objects.
+// zgcPatience is how long a dump tries to read all virtual threads while ZGC moves no objects.
 const zgcPatience = time.Second
 
-// DumpVirtual looks at every virtual thread that no carrier runs. It stops no thread: the frames of such a virtual
-// thread lie in the heap until a carrier runs it. Dump has the virtual threads that a carrier runs.
+// DumpVirtual looks at every virtual thread without a carrier. It stops no thread: the frames of such a virtual thread
+// lie in the heap until a carrier runs it. Dump has the virtual threads that a carrier runs.
 //
-// After virtualLimit it reads no more, and returns what it has read.
+// After virtualLimit it stops reading, and returns what it has read.
 func (s *Session) DumpVirtual(opt DumpOptions) (all []profile.ThreadDump, census profile.VirtualCensus, err error) {
 	census = profile.VirtualCensus{Unread: map[string]int{}}
 	if !s.guarded(func() { err = s.dumpVirtual(opt, &all, &census) }) {
@@ -34,8 +34,8 @@ func (s *Session) DumpVirtual(opt DumpOptions) (all []profile.ThreadDump, census
 	return all, census, err
 }
 
-// dumpVirtual is DumpVirtual without a bound on its time. If the collector is ZGC, it reads again until all threads
-// could be read while ZGC moved no objects. After zgcPatience it returns what it has.
+// dumpVirtual is DumpVirtual without a time limit. If the collector is ZGC, it repeats the reading until ZGC moves no
+// objects during it. After zgcPatience it returns what it has.
 func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census *profile.VirtualCensus) error {
 	if opt.Depth > 0 {
 		s.Walker.MaxDepth = opt.Depth
@@ -52,14 +52,14 @@ func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census
 	proc := procfs.OpenDir(s.Process.PID())
 	defer proc.Close()
 	read := func() { err = s.Walker.DumpUnmounted(c, platform, all, census, unwind.CopyStack) }
-	for began := time.Now(); ; time.Sleep(poolPause) { // a collection of ZGC's may begin meanwhile
+	for began := time.Now(); ; time.Sleep(poolPause) { // ZGC may begin a collection during a reading
 		rested := s.whileResting(c, proc, read)
 		if err != nil || !c.IsZGC() || rested && len(census.Unread) == 0 {
 			break
 		}
 		if time.Since(began) > zgcPatience {
 			if !rested {
-				read() // without what cannot be followed
+				read() // ignore what cannot be followed
 			}
 			break
 		}

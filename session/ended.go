@@ -7,14 +7,14 @@ import (
 	"goprof/profile"
 )
 
-// The kernel may kill the process while it is recorded, because its control group is at its limit. The JVM has no time
-// to log that.
+// The kernel may kill the process during a recording, because its control group is at its memory limit. The JVM cannot
+// log that.
 
 // memoryGroup is the control group whose memory the process uses.
 type memoryGroup struct {
 	procfs.Group
 	kills uint64 // how many of its processes the kernel had killed when the recording began
-	known bool   // the kernel says
+	known bool   // the kernel reports the kills
 }
 
 func memoryGroupOf(pid int) (g memoryGroup) {
@@ -27,7 +27,8 @@ func memoryGroupOf(pid int) (g memoryGroup) {
 	return g
 }
 
-// endNotes says that the kernel has killed a process of the group meanwhile, if the recorded process has ended.
+// endNotes returns the note that the kernel has killed a process of the group during the recording. It returns none if
+// the recorded process has not ended.
 func (g *memoryGroup) endNotes(ended bool) []profile.Note {
 	now, known := g.OOMKills()
 	if !ended || !g.known || !known || now <= g.kills {

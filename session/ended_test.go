@@ -11,8 +11,8 @@ import (
 	"goprof/process/procfs"
 )
 
-// TestKilledForMemory: who records a process that the kernel kills for want of memory is told so. Another end of the
-// process, and another process that was killed before, are not taken for that.
+// TestKilledForMemory: if the kernel kills the recorded process because memory is short, a note says so. Another end of
+// the process, or another process that was killed before, causes no note.
 func TestKilledForMemory(t *testing.T) {
 	for version, file := range map[int]string{1: "memory.oom_control", 2: "memory.events"} {
 		dir := t.TempDir()

@@ -19,13 +19,12 @@ const (
 	AutoEngine   EngineName = "auto"               // PerfEngine where it works, otherwise PtraceEngine
 )
 
-// When goprof uses ptrace, and when perf_event. Stops by ptrace need no right that containers withhold, and their
-// stacks are whole where those of perf_event end: stacks longer than 64 KB, frames of virtual threads in the heap if
-// the kernel permits goprof no BPF program (half of a server's samples and more), frames during deoptimisation, and
-// frames below native code without unwind information. If none of these matters, perf_event is better
+// When goprof uses ptrace, and when perf_event. Stops by ptrace need no right that containers withhold. Their stacks
+// are whole where those of perf_event end: stacks longer than 64 KB, frames of virtual threads in the heap if the
+// kernel permits goprof no BPF program (half of a server's samples and more), frames during deoptimisation, and frames
+// below native code without unwind information. If none of these matters, perf_event is better
 // (docs/decisions/0024-which-engine-by-default.md).
 
-// Engines are all engines.
 var Engines = []EngineName{PtraceEngine, PerfEngine, AutoEngine}
 
 // name is the engine's name in a profile's Meta.
@@ -36,8 +35,7 @@ func (e EngineName) name() string {
 	return string(e)
 }
 
-// readSoon sets what the engine reads as soon as a thread runs again, and the trail that it follows in the moment of
-// the look.
+// readSoon sets what the engine reads as soon as a thread runs again, and the trail that it follows during the look.
 func (r *recording) readSoon(config *sampler.Config) {
 	if r.can.ReadsLate {
 		r.readSamplesSoon(config)
@@ -46,9 +44,9 @@ func (r *recording) readSoon(config *sampler.Config) {
 	}
 }
 
-// readSamplesSoon reads memory that will soon change, for threads that are not stopped. sampled is the last moment at
-// which the thread certainly was where it was sampled. If the kernel could not copy the Side at that moment, goprof now
-// reads which continuation the thread runs. The result counts only if the copied stack leads to it
+// readSamplesSoon reads memory that will soon change, for threads that are not stopped. sampled is the last time at
+// which the thread certainly was where it was sampled. If the kernel could not copy the Side at the sample, goprof now
+// reads which continuation the thread runs. The result counts only if the copied stack leads to that continuation
 // (process.Continuation.Late).
 func (s *Session) readSamplesSoon(config *sampler.Config) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
@@ -61,7 +59,7 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 	_, size := s.VM.Side()
 	trail := new(process.Trail)
 	config.Trail = trail
-	if s.runsVirtual() && c.FindClasses() == nil { // else the first samples say
+	if s.runsVirtual() && c.FindClasses() == nil { // otherwise the first samples find out
 		c.Trail(trail)
 	}
 	read := func(snap *look.Look, sampled int64) {
@@ -86,10 +84,10 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 			k.Late, k.Settled = true, k.Settled && inTime()
 			c.Trail(trail)
 		}
-		if late { // what was read is of another moment, and says only where the trail leads
+		if late { // the Side is of another time than the stack, and only shows where the trail leads
 			k.Reset()
 		}
-		snap.Side = snap.Side[:0] // of another moment than the stack
+		snap.Side = snap.Side[:0]
 	}
 	config.After = func(snap *look.Look, sampled int64) {
 		read(snap, sampled)
@@ -97,7 +95,7 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 	}
 }
 
-// runsVirtual reports whether there are threads that may run virtual ones.
+// runsVirtual reports whether there are threads that may run virtual threads.
 func (s *Session) runsVirtual() bool {
 	return s.VM.NewContinuations() != nil && s.dir.refresh() == nil && s.dir.mayCarry()
 }
@@ -116,8 +114,8 @@ func (th *listedThread) mayCarry() bool {
 	return th.java.Addr != 0 && vmstructs.MayCarry(th.name)
 }
 
-// isCarrier reports whether a thread runs virtual threads, or may. Their frames in the heap must be read soon after the
-// look, from the first sample on.
+// isCarrier reports whether a thread runs virtual threads, or may. Frames of virtual threads in the heap must be read
+// soon after the look, from the first sample on.
 func (r *recording) isCarrier(tid int) bool {
 	if !r.can.ReadsLate {
 		return false
@@ -126,11 +124,11 @@ func (r *recording) isCarrier(tid int) bool {
 	return r.carriers[tid] || th != nil && th.mayCarry()
 }
 
-// wantSoon asks the sampler to read a thread's heap frames soon after each look, if the stack that was walked just now
-// is that of a virtual thread.
+// wantSoon makes the sampler read a thread's heap frames soon after each look, if the stack that was just walked is a
+// virtual thread's.
 func (r *recording) wantSoon(tid int, st *profile.Stack) {
 	if !st.Mounted || r.hints[tid].Soon || !r.can.ReadsLate {
-		return // if its name says by now that it is a carrier, the sampler may not know yet
+		return // even if the name shows a carrier by now, the sampler may not know yet
 	}
 	if r.carriers == nil {
 		r.carriers = map[int]bool{}

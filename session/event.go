@@ -16,18 +16,19 @@ import (
 	"goprof/vmstructs"
 )
 
-// EventPlan is one event or several that were found in a JVM: what is to be opened, and what their samples say.
+// EventPlan is one or more events that were found in a JVM: what must be opened for them, and how to read their
+// samples.
 type EventPlan struct {
 	Name string
 	// Unit is the unit in which samples are counted: profile.Samples (each is one event) or profile.Bytes. For several
 	// events it is profile.Samples.
 	Unit  profile.Weight
-	Note  string // what of the event is not seen; empty: all is seen
+	Note  string // which calls the event does not see; empty: it sees all
 	list  []events.Event
 	parts []eventPart
 }
 
-// JoinEvents makes one plan of several. It takes over the files that they hold.
+// JoinEvents makes one plan of several. The new plan owns the files that they hold.
 func JoinEvents(plans []*EventPlan) *EventPlan {
 	if len(plans) == 1 {
 		return plans[0]
@@ -46,29 +47,29 @@ func JoinEvents(plans []*EventPlan) *EventPlan {
 	return all
 }
 
-// eventPart says what becomes of the samples of one event of a plan.
+// eventPart says how to turn samples of one event into stacks.
 type eventPart struct {
 	of   *profile.EventKind
 	leaf eventLeaf    // names the frame on top; nil: there is none
-	kind profile.Kind // of that frame
-	java bool         // the stack begins with its first Java frame: what the JVM does there is always the same
+	kind profile.Kind // of the frame on top
+	java bool         // the stack begins with its first Java frame, because the JVM's frames above it are always the same
 }
 
-// eventLeaf names what an event was about, from the bytes that were copied at its moment. The name is empty if that is
-// not known.
+// eventLeaf names what a hit was about, from the bytes that were copied at the hit. The name is empty if that is not
+// known.
 type eventLeaf func(r *eventReader, hit *look.Look) string
 
 type eventReader struct {
 	*Session
 	classes *vmstructs.ClassNames
-	tables  map[uint64]string // of functions of C++ classes, by their address
+	tables  map[uint64]string // names of the function tables of C++ classes, by address
 	args    func(hit *look.Look, number int) uint64
-	io      *ioBook        // of calls that read and write; nil: none are sampled
+	io      *ioBook        // calls that read and write; nil: none are sampled
 	call    profile.IOCall // the last of them
 	frames  map[string]*profile.Func
 }
 
-// Close gives back the files that the plan holds.
+// Close closes the files that the plan holds.
 func (p *EventPlan) Close() {
 	closed := map[*os.File]bool{}
 	for i := range p.list {
@@ -88,10 +89,10 @@ func (s *Session) newEventReader() *eventReader {
 		args: func(hit *look.Look, number int) uint64 { return hit.Regs[layout.Args[number-1]] }}
 }
 
-// maxEventFrames bounds how many different names of leaves are kept.
+// maxEventFrames bounds the number of different leaf names that are kept.
 const maxEventFrames = 1 << 14
 
-// frame makes the frame on top of a stack, by its name.
+// frame returns the frame for the top of a stack, by its name.
 func (e *eventReader) frame(name string, kind profile.Kind) profile.Frame {
 	fn := profile.Cached(e.frames, maxEventFrames, name, func() *profile.Func { return &profile.Func{Name: name} })
 	return profile.Frame{Func: fn, Kind: kind, BCI: -1}
@@ -101,10 +102,10 @@ type eventful struct {
 	*recording
 	plan *EventPlan
 
-	// Of the look that is taken.
+	// Facts of the present look.
 	part   *eventPart
 	leaf   string
-	buffer bool // the event has to do with buffers whose contents are read
+	buffer bool // the event is about buffers whose contents are read
 }
 
 func (e *eventful) together() int              { return 1 }
@@ -129,8 +130,8 @@ func (e *eventful) walked(snap *look.Look, _ *profile.Stack) {
 	}
 }
 
-// stands returns how many samples a look stands for, and which amount in the event's own unit. A fraction of a sample
-// counts as one by lot.
+// stands returns how many samples a look stands for, and the amount in the event's own unit. A fraction of a sample is
+// rounded up or down by lot.
 func (e *eventful) stands(snap *look.Look) (n, amount int64) {
 	if e.plan.list[snap.Event.Number-1].IO != nil {
 		own := max(snap.Event.Own, 1)
@@ -159,7 +160,7 @@ func (e *eventful) shape(snap *look.Look, stack *profile.Stack) bool {
 	return true
 }
 
-// count adds a sample of an event to the profile, or holds it back if its amount is not known yet.
+// count adds a sample of an event to the profile. If its amount is not known yet, count holds it back.
 func (e *eventful) count(snap *look.Look, stack *profile.Stack, root string) {
 	n, amount := e.stands(snap)
 	link := e.contexts.link(&snap.Context, n)
@@ -198,14 +199,14 @@ func (e *eventful) account(sum *profile.Summary, stats *sampler.Stats) {
 	}
 }
 
-// settleAll names the files and peers that have been opened, while they are open.
+// settleAll finds the names of opened files and peers while they are still open.
 func (e *eventful) settleAll() {
 	if b := e.io(); b != nil {
 		b.takeNotes()
 	}
 }
 
-// io is what is known of files and peers. It is nil if calls that read and write are not recorded.
+// io returns what is known of files and peers. It is nil if calls that read and write are not recorded.
 func (r *recording) io() *ioBook {
 	if r.events == nil {
 		return nil

@@ -20,7 +20,6 @@ import (
 	"goprof/sampler/ring"
 )
 
-// EventError says why an event cannot be recorded.
 type EventError struct {
 	Name   string
 	Why    string
@@ -32,7 +31,7 @@ func (e *EventError) Error() string { return "event " + e.Name + ": " + e.Why }
 func (e *EventError) Unwrap() error { return e.Err }
 
 // FindEvent finds an event by its name: a preset, "library:function", "group:tracepoint", or "rNNN", a counter of the
-// CPU. every is the mean amount between two samples, 0 the usual one. The plan is to be closed.
+// CPU. every is the mean amount between two samples; 0 is the default. The caller must close the plan.
 func (s *Session) FindEvent(name string, every uint64) (*EventPlan, error) {
 	return Ask(s, func() (*EventPlan, error) { return s.findEvent(name, every) })
 }
@@ -73,7 +72,7 @@ func (s *Session) findEvent(name string, every uint64) (*EventPlan, error) {
 	return nil, err
 }
 
-// orTracepoint adds why the event cannot be a tracepoint, either.
+// orTracepoint adds the reason why the event is no tracepoint either.
 func (e *EventError) orTracepoint() {
 	missing := TracepointsError()
 	if missing == nil {
@@ -86,7 +85,7 @@ func (e *EventError) orTracepoint() {
 }
 
 // rawCounter returns the number of a counter of the CPU: "r1a2", as perf writes it. A name of letters only ("read",
-// "rad") is a word. To mean a number it is written "r0xead".
+// "rad") is a word, not a number. As a number it is written "r0xead".
 func rawCounter(name string) (n uint64, ok bool) {
 	raw, ok := strings.CutPrefix(name, "r")
 	if !ok || !strings.ContainsAny(raw, "0123456789") {
@@ -96,7 +95,7 @@ func rawCounter(name string) (n uint64, ok bool) {
 	return n, err == nil
 }
 
-// unknownEvent says that there is no event of a name, and which event may have been meant.
+// unknownEvent returns the error that there is no event of this name, with the name that may have been meant.
 func (s *Session) unknownEvent(name string) error {
 	e := &EventError{Name: name, Why: "there is no event of that name",
 		Remedy: "goprof events lists those that have names; others are library:function, usdt:provider:name or " +
@@ -111,7 +110,7 @@ func (s *Session) unknownEvent(name string) error {
 }
 
 // MayNeedProbes reports whether an event of this name may need probes. It needs no process. Only counters of the kernel
-// and the CPU that have a name of their own do not.
+// and the CPU with names of their own need none.
 func MayNeedProbes(name string) bool {
 	for i := range eventPresets {
 		if p := &eventPresets[i]; p.Name == name {
@@ -122,7 +121,8 @@ func MayNeedProbes(name string) bool {
 	return !raw
 }
 
-// preset finds the first way that works. If none does, it returns the first failure, which is the most useful one.
+// preset plans the first of its ways that works. If none does, it returns the first failure, which is the most useful
+// one.
 func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
 	every = cmp.Or(every, p.Every)
 	var first error
@@ -135,13 +135,13 @@ func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
 		plan.Close()
 		first = cmp.Or(first, err)
 		if p.ways[i].pairs != nil && !errors.Is(err, process.ErrNoImage) {
-			return nil, s.explainEvent(p.Name, err) // the next way would watch a malloc that the process does not use
+			return nil, s.explainEvent(p.Name, err) // the next way would probe a malloc that the process does not use
 		}
 	}
 	return nil, s.explainEvent(p.Name, first)
 }
 
-// try plans a preset in one of its ways, and tests whether goprof may record it that way.
+// try plans a preset in one of its ways, and tests whether goprof may record it in this way.
 func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 	if c := way.counter; c != nil {
 		plan.list = []events.Event{{Name: plan.Name, Type: c.kind, Config: c.config, Interval: every}}
@@ -179,7 +179,8 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 	return events.TryProbes()
 }
 
-// retired says how a probe learns of the buffer that a thread has left. It is nil if this JVM does not show that.
+// retired returns how a probe finds the buffer that a thread has just given up. It is nil if this JVM does not show
+// that.
 func (s *Session) retired(p *presetProbe) *events.Retired {
 	if p.buffer == events.NoBuffer || p.at == 0 {
 		return nil
@@ -191,7 +192,7 @@ func (s *Session) retired(p *presetProbe) *events.Retired {
 	return &events.Retired{At: p.at, Thread: p.thread, Allocated: int(allocated), Moment: collections}
 }
 
-// places finds where the probes of a function or of a marker belong.
+// places finds the addresses for the probes of a function or a marker.
 func (s *Session) places(way *presetWay, name string) ([]process.Function, error) {
 	if way.marked {
 		return s.Process.Marker(way.in, name)
@@ -256,14 +257,15 @@ func (s *Session) explainEvent(name string, err error) error {
 	return e
 }
 
-// tracefs is where the kernel describes its tracepoints, if that is mounted.
+// tracefs are the folders where the kernel describes its tracepoints, if they are mounted.
 var tracefs = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
 
-// lockdown says how far the kernel is locked down: "none integrity [confidentiality]". A kernel that is locked down for
-// confidentiality leaves tracefs empty (fs/tracefs/inode.c, tracefs_create_dir).
+// lockdown shows whether the kernel is locked down: "none integrity [confidentiality]". A kernel that is locked down
+// for confidentiality leaves tracefs empty (fs/tracefs/inode.c, tracefs_create_dir).
 var lockdown = "/sys/kernel/security/lockdown"
 
-// TracepointsError says why no tracepoint at all can be recorded. It is nil if the kernel's tracepoints are known.
+// TracepointsError returns the reason why no tracepoint can be recorded. It is nil if the kernel's tracepoints can be
+// listed.
 func TracepointsError() *EventError {
 	for _, root := range tracefs {
 		if _, err := os.Stat(root + "/events"); err == nil {
@@ -303,7 +305,7 @@ type EventState struct {
 	Err    error
 }
 
-// Events returns all presets, and whether each can be recorded of this process.
+// Events returns all presets, and whether each can be recorded for this process.
 func (s *Session) Events() (list []EventState) {
 	for _, p := range eventPresets {
 		plan, err := s.FindEvent(p.Name, 0)

@@ -13,8 +13,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// leaks waits until it is told to go on. Then it asks for memory in all ways, and gives nine of ten pieces back. One
-// thread gives back what another one has asked for.
+// leaks waits until the test continues it. Then it allocates memory in all ways, and frees nine of ten blocks. One
+// thread frees what another one has allocated.
 const leaks = `
 #include <malloc.h>
 #include <pthread.h>
@@ -49,7 +49,7 @@ int main(void) {
 	for (;;) pause();
 }`
 
-// TestLeaksAreCounted: what a program does not give back is known to the byte, whichever function brought it.
+// TestLeaksAreCounted: the leaked bytes are exact, whichever function allocated them.
 func TestLeaksAreCounted(t *testing.T) {
 	cpu := ctest.NeedCPU(t)
 	if err := events.TryProbes(); err != nil {
@@ -79,7 +79,7 @@ func TestLeaksAreCounted(t *testing.T) {
 	}
 }
 
-// moves asks for memory, and for so much more that calls are met no more. Then it moves what it has and gives it back.
+// moves allocates memory until calls are not sampled any more. Then it moves its blocks and frees them.
 const moves = `
 int main(void) {
 	static void *volatile p[200];
@@ -94,7 +94,7 @@ int main(void) {
 	for (;;) pause();
 }`
 
-// TestMovedIsGivenBack: a piece that realloc moves is no leak, though calls are met no more.
+// TestMovedIsGivenBack: a block that realloc moves is no leak, even while calls are not sampled any more.
 func TestMovedIsGivenBack(t *testing.T) {
 	cpu := ctest.NeedCPU(t)
 	if err := events.TryProbes(); err != nil {
@@ -121,7 +121,7 @@ func TestMovedIsGivenBack(t *testing.T) {
 	}
 }
 
-// unmapping maps memory in all ways, and unmaps nine of ten pieces.
+// unmapping maps memory in all ways, and unmaps nine of ten mappings.
 const unmapping = `
 #define _GNU_SOURCE
 #include <sys/mman.h>
@@ -150,7 +150,7 @@ int main(void) {
 	for (;;) pause();
 }`
 
-// TestMapsAreCounted: what a program does not unmap is known to the byte, and so is that it has unmapped a part.
+// TestMapsAreCounted: the bytes that a program does not unmap are exact, even if it unmaps a part of a mapping.
 func TestMapsAreCounted(t *testing.T) {
 	cpu := ctest.NeedCPU(t)
 	if err := events.TryProbes(); err != nil {

@@ -15,8 +15,8 @@ type AskedEvent struct {
 	Every uint64 // mean amount between two samples; 0: the event's default
 }
 
-// ParseEvents reads "alloc=64k,exceptions,libc:write". A comma in the brackets of a C++ name separates nothing. A text
-// behind "=" is an amount only if it reads as one: "libjvm:Handle::operator=" is a name.
+// ParseEvents reads "alloc=64k,exceptions,libc:write". A comma inside the brackets of a C++ name is not a separator. A
+// text after "=" is an amount only if it can be read as one: "libjvm:Handle::operator=" is a name.
 func ParseEvents(text string) (list []AskedEvent, err error) {
 	for _, part := range SplitEvents(text) {
 		e := AskedEvent{Name: part}
@@ -36,7 +36,7 @@ func ParseEvents(text string) (list []AskedEvent, err error) {
 	return list, nil
 }
 
-// SplitEvents splits at commas outside of brackets. If brackets do not match ("operator<") all commas split.
+// SplitEvents splits at commas outside of brackets. If brackets do not match ("operator<"), it splits at all commas.
 func SplitEvents(text string) (parts []string) {
 	depth, from := 0, 0
 	for i, c := range text {
@@ -60,16 +60,15 @@ func SplitEvents(text string) (parts []string) {
 	return append(parts, text[from:])
 }
 
-// units of amounts.
 var units = []struct {
 	suffix string
 	shift  uint
 }{{"k", 10}, {"m", 20}, {"g", 30}}
 
-// maxAmount is the largest interval that the BPF program at a probe can count.
+// maxAmount is the largest interval that the BPF program of a probe can count.
 const maxAmount = 1 << 31
 
-// ParseAmount reads a number with k, m or g behind it: multiples of 1024.
+// ParseAmount reads a number with k, m or g after it: multiples of 1024.
 func ParseAmount(text string) (uint64, error) {
 	digits, shift := strings.ToLower(text), uint(0)
 	for _, u := range units {

@@ -29,7 +29,7 @@ func TestParseEvents(t *testing.T) {
 	}
 }
 
-// FuzzParseEvents: whatever the text is, each name is a part of it, no name is empty, and none is lost.
+// FuzzParseEvents: for any text, each name is a part of it, no name is empty, and none is lost.
 func FuzzParseEvents(f *testing.F) {
 	for _, seed := range []string{"alloc=64k,exceptions", "a<b,c>,d", "x>,<y", "=", "a==1,b=2g"} {
 		f.Add(seed)

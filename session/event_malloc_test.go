@@ -18,7 +18,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// mallocs waits until it is told to go on. Then it asks for memory, a number of times in each way.
+// mallocs waits until the test continues it. Then it allocates memory, a number of times in each way.
 const mallocs = `
 int main(void) {
 	char *volatile p, *volatile none = NULL; // realloc(NULL, n) would be compiled as malloc(n)
@@ -31,7 +31,7 @@ int main(void) {
 	for (;;) pause();
 }`
 
-// TestMallocIsCountedOnce: each call counts once, whatever the C library calls inside it.
+// TestMallocIsCountedOnce: each call counts once, whichever functions the C library calls inside it.
 func TestMallocIsCountedOnce(t *testing.T) {
 	cpu := ctest.NeedCPU(t)
 	if err := events.TryProbes(); err != nil {
@@ -51,7 +51,7 @@ func TestMallocIsCountedOnce(t *testing.T) {
 	}
 }
 
-// countMallocs sets probes at malloc and its like, in a program that stops itself.
+// countMallocs sets probes at malloc and similar functions, in a program that stops itself.
 func countMallocs(t testing.TB, cpu *arch.CPU, c *ctest.Program, every uint64) (end func() []sampler.EventCount) {
 	t.Helper()
 	_, end = countHits(t, cpu, c, &mallocWays[0], every, 1e9)
@@ -97,7 +97,7 @@ func countHits(t testing.TB, cpu *arch.CPU, c *ctest.Program, way *presetWay, ev
 	}
 }
 
-// dearMallocs tells how many ns of CPU time a million calls of malloc and free have taken, before and after it stopped
+// dearMallocs prints how many ns of CPU time a million calls of malloc and free took, before and after it stopped
 // itself.
 const dearMallocs = `
 static long work(void) {
@@ -115,8 +115,8 @@ int main(void) {
 	for (;;) pause();
 }`
 
-// BenchmarkHit is what a hit costs its thread (package agent, hitCost; docs/evidence/events.md), in a million calls of
-// malloc and of free. Pairs have three hits: where malloc begins, where it ends, and free.
+// BenchmarkHit measures what a hit costs its thread, in a million calls of malloc and of free (package agent, hitCost;
+// docs/evidence/events.md). For presetPairs there are three hits: at the beginning of malloc, at its end, and at free.
 //
 //	go test ./session -run '^$' -bench Hit -benchtime 1x
 func BenchmarkHit(b *testing.B) {

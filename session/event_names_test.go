@@ -13,8 +13,8 @@ import (
 	"goprof/profile/redact"
 )
 
-// TestEventNamesStay: the names of events stay in a recording without names. So a type in a JFR file that is named
-// after an event keeps its name.
+// TestEventNamesStay: a redacted recording keeps the names of events. So a JFR type that is named after an event keeps
+// its name.
 func TestEventNamesStay(t *testing.T) {
 	by := redact.New(redact.Default(), []byte("the key of this test"))
 	for i := range eventPresets {
@@ -30,7 +30,7 @@ func TestEventNamesStay(t *testing.T) {
 	}
 }
 
-// TestEventsStay: the samples of each event are still in a JFR file without names.
+// TestEventsStay: a redacted JFR file still has the samples of each event.
 func TestEventsStay(t *testing.T) {
 	kinds := []profile.EventKind{{Name: "wall"}, {Name: "off-cpu"}, {Name: "lock"}, {Name: "ttsp"}}
 	for i := range eventPresets {

@@ -12,12 +12,12 @@ import (
 	"goprof/sampler/events"
 )
 
-// presetPairs are functions that allocate memory, and functions that free it. A library may lack some of them, except
-// for the first of each.
+// presetPairs are functions that allocate memory, and functions that free it. A library may lack some of them, but not
+// the first of each.
 type presetPairs struct {
 	begins []presetBegin
 	frees  []string
-	length int // the argument of frees that says how much is freed
+	length int // the argument of frees with the freed length
 }
 
 type presetBegin struct {
@@ -27,11 +27,11 @@ type presetBegin struct {
 	out    int  // the argument that says where the address is written
 	old    int  // the argument with a block that is freed
 	clears bool // it may end in a jump to memset
-	access int  // the argument that is 0 if the memory may not be used at all
+	access int  // the argument that is 0 if the memory may not be accessed at all
 }
 
-// mallocPairs are the functions of malloc. reallocarray calls realloc. C++ has its operators from libstdc++, which call
-// malloc, or from the library that replaces malloc.
+// mallocPairs are the functions of malloc. reallocarray calls realloc. The operators of C++ are in libstdc++, where
+// they call malloc, or in the library that replaces malloc.
 var mallocPairs = &presetPairs{
 	begins: []presetBegin{{symbol: "malloc", size: 1}, {symbol: "calloc", size: 1, times: 2, clears: true},
 		{symbol: "realloc", size: 2, old: 1}, {symbol: "posix_memalign", size: 3, out: 1},
@@ -44,7 +44,7 @@ var mallocPairs = &presetPairs{
 		"_ZdaPvRKSt9nothrow_t"},
 }
 
-// leakWays: a malloc library that is loaded beside the C library replaces the C library's, so it comes first.
+// leakWays: a malloc library that is loaded beside the C library replaces its malloc. So such libraries come first.
 var leakWays = []presetWay{{in: "libjemalloc", pairs: mallocPairs}, {in: "libtcmalloc", pairs: mallocPairs},
 	{in: "libtcmalloc_minimal", pairs: mallocPairs}, {in: "libtcmalloc_and_profiler", pairs: mallocPairs},
 	{in: "libtcmalloc_debug", pairs: mallocPairs}, {in: "libtcmalloc_minimal_debug", pairs: mallocPairs},
@@ -59,7 +59,7 @@ var mapPairs = &presetPairs{
 
 var mapLeakWays = []presetWay{{in: "ld-musl", pairs: mapPairs}, {in: libc, pairs: mapPairs}}
 
-// tryPairs finds the beginnings and the ends of functions that allocate memory.
+// tryPairs finds the beginnings and the ends of the functions that allocate memory.
 func (s *Session) tryPairs(plan *EventPlan, way *presetWay, every uint64) (err error) {
 	pairing := &events.Pairing{Kept: events.NewKept(), Length: way.pairs.length}
 	e := events.Event{Name: plan.Name, Interval: every, Pairing: pairing}
@@ -97,7 +97,7 @@ func (s *Session) tryPairs(plan *EventPlan, way *presetWay, every uint64) (err e
 	return events.TryProbes()
 }
 
-// addBegin adds a function that allocates memory, with its ends, unless it was added under another name.
+// addBegin adds a function that allocates memory, with its ends, unless it was already added under another name.
 func (s *Session) addBegin(e *events.Event, b *presetBegin, f process.Function) error {
 	p := e.Pairing
 	returns, leaves, err := s.Process.Ends(f)
@@ -124,7 +124,7 @@ func (s *Session) addBegin(e *events.Event, b *presetBegin, f process.Function) 
 
 const maxPairProbes = 128
 
-// addProbes adds probes at places that have none yet.
+// addProbes adds probes at those places that have none yet.
 func (s *Session) addProbes(e *events.Event, to *[]events.Probe, places []process.Function) error {
 	for _, f := range places {
 		if slices.ContainsFunc(*to, func(o events.Probe) bool { return o.Offset == f.Offset }) {

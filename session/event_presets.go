@@ -16,19 +16,18 @@ import (
 	"goprof/vmstructs"
 )
 
-// EventPreset is an event that has a name of its own: functions of the JVM or of the C library, or a counter of the
-// kernel.
+// EventPreset is an event with a name of its own: functions of the JVM or of the C library, or a counter of the kernel.
 type EventPreset struct {
 	Name string
 	Help string
 	Unit profile.Weight
-	// Every is the mean amount between two samples, unless the user says otherwise; 0: each.
+	// Every is the default of the mean amount between two samples. 0: each hit is a sample.
 	Every uint64
 	// ways are the ways to record the event, the best first.
 	ways []presetWay
 }
 
-// presetWay is a set of functions, or a counter. All of the functions must be there.
+// presetWay is a set of functions, or a counter. All of its functions must exist.
 type presetWay struct {
 	in      string // the library, or the provider of markers
 	marked  bool   // probes are markers
@@ -36,7 +35,7 @@ type presetWay struct {
 	counter *counterEvent
 	pairs   *presetPairs
 	io      bool   // calls that read and write (io.go)
-	note    string // what this way does not see
+	note    string // which calls this way does not see
 }
 
 type presetProbe struct {
@@ -45,8 +44,8 @@ type presetProbe struct {
 	times  int // the argument by which amount is multiplied
 	given  int // the argument that must not be 0, otherwise the call does not count
 	buffer events.BufferHit
-	object int // the argument that has the size of the object that a buffer is made for
-	// at and thread are the arguments with the object's address and its thread; 0: there are none.
+	object int // the argument with the size of the object that the buffer is made for
+	// at and thread are the arguments with the object's address and its thread. 0: there is none.
 	at, thread int
 	copies     []events.Copy
 	eventPart
@@ -57,7 +56,6 @@ type counterEvent struct {
 	config uint64
 }
 
-// The libraries.
 const (
 	libjvm = "libjvm.so"
 	libc   = "libc"
@@ -67,10 +65,10 @@ const defaultAllocEvery = 512 << 10
 
 // eventPresets are all presets, in the order in which they are listed.
 //
-// A preset uses a function of HotSpot only if the JVM calls it whatever is switched on, and if no C++ compiler has
-// taken it apart in the builds that are tested. The functions are in src/hotspot/share: gc/shared/allocTracer.hpp,
-// prims/jvm.cpp, classfile/systemDictionary.hpp, runtime/vmThread.hpp, runtime/deoptimization.hpp,
-// compiler/compileBroker.hpp.
+// A preset uses a function of HotSpot only under two conditions: the JVM calls it whatever is switched on, and no C++
+// compiler has split or inlined it in the tested builds. The functions are in src/hotspot/share:
+// gc/shared/allocTracer.hpp, prims/jvm.cpp, classfile/systemDictionary.hpp, runtime/vmThread.hpp,
+// runtime/deoptimization.hpp, compiler/compileBroker.hpp.
 var eventPresets = []EventPreset{
 	{Name: "alloc", Help: "allocations in the Java heap, by class, weighted by bytes", Unit: profile.Bytes,
 		Every: defaultAllocEvery, ways: allocWays},
@@ -131,22 +129,23 @@ func counterPreset(name, help string, every uint64, kind uint32, config uint64) 
 		ways: []presetWay{{counter: &counterEvent{kind, config}}}}
 }
 
-// mallocWays are the probes for glibc and for musl. realloc(NULL, n) calls malloc, where the probe counts it (glibc:
+// mallocWays are the probes for glibc and for musl. realloc(NULL, n) calls malloc, whose probe counts it (glibc:
 // malloc/malloc.c, __libc_realloc), so the probe at realloc does not. Other calls of realloc count with their whole new
-// size. The C library of musl is its loader. There calloc and realloc may call malloc.
+// size. The C library of musl is its loader. There, calloc and realloc may call malloc.
 var mallocWays = []presetWay{
 	{in: libc, probes: []presetProbe{{symbol: "malloc", amount: 1}, {symbol: "calloc", amount: 1, times: 2},
 		{symbol: "realloc", amount: 2, given: 1}}},
 	{in: "ld-musl", probes: []presetProbe{{symbol: "malloc", amount: 1}}, note: "calloc and realloc are not seen"},
 }
 
-// deoptWays: a thread reaches code that C2 has left out (an uncommon trap), or the code of a frame is no longer valid.
-// Both end in Deoptimization::fetch_unroll_info_helper, which some compilers may put into its two callers.
+// deoptWays has two cases: a thread reaches code that C2 has left out (an uncommon trap), or the code of a frame is no
+// longer valid. Both end in Deoptimization::fetch_unroll_info_helper, which some compilers may inline into its two
+// callers.
 var deoptWays = []presetWay{{in: libjvm, probes: []presetProbe{
 	{symbol: "Deoptimization::fetch_unroll_info", eventPart: eventPart{java: true}},
 	{symbol: "Deoptimization::uncommon_trap", eventPart: eventPart{java: true}}}}}
 
-// allocWays has one way for each pair of functions by which a release allocates.
+// allocWays has one way for each pair of functions with which a release allocates.
 var allocWays = func() (ways []presetWay) {
 	for _, a := range vmstructs.AllocTracers {
 		inside := presetProbe{symbol: a.InNewTLAB, amount: a.Bytes, object: a.Bytes + 1, buffer: events.NewBuffer,
@@ -161,13 +160,13 @@ var allocWays = func() (ways []presetWay) {
 	return ways
 }()
 
-// The kinds are those whose marks flame graph tools colour: _[i] and _[k].
+// Flame graph tools colour frames by these marks: _[i] and _[k].
 var (
 	newTLAB     = eventPart{leaf: classOfArgument(1), kind: profile.Inlined, java: true}
 	outsideTLAB = eventPart{leaf: classOfArgument(1), kind: profile.Kernel, java: true}
 )
 
-// objectOf copies the head of the object that a JNI reference in an argument leads to.
+// objectOf copies the header of the object that a JNI reference in an argument leads to.
 func objectOf(argument int) []events.Copy {
 	return []events.Copy{{From: argument, Size: 8}, {Before: 8, Size: vmstructs.HeadSize}}
 }
@@ -188,7 +187,7 @@ func classOfObject(r *eventReader, hit *look.Look) string {
 	return profile.UnknownClass
 }
 
-// className returns the name of a class as users know it: the class of a lambda has the same name in every run.
+// className returns the name of a class as users know it. The class of a lambda has the same name in every run.
 func (e *eventReader) className(name string, err error) string {
 	switch {
 	case err != nil || name == "":
@@ -208,14 +207,14 @@ func classOfText(_ *eventReader, hit *look.Look) string {
 	return strings.ToValidUTF8(vmstructs.JavaName(string(text)), "\uFFFD")
 }
 
-// methodOfTask names the method that a compiler begins with.
+// methodOfTask names the method that a compiler starts to compile.
 func methodOfTask(r *eventReader, hit *look.Look) string { return r.VM.TaskMethod(hit.Event.Data) }
 
-// maxTables bounds how many C++ classes' tables of functions are known by name.
+// maxTables bounds the number of C++ classes whose function tables are known by name.
 const maxTables = 1 << 15
 
 // nameOfTable names the C++ class of the object that an argument points to. The object's first word points two words
-// behind the symbol "vtable for" the class (Itanium C++ ABI, 2.5).
+// after the symbol "vtable for" the class (Itanium C++ ABI, 2.5).
 func nameOfTable(r *eventReader, hit *look.Look) string {
 	if r.tables == nil {
 		r.tables = map[uint64]string{}

@@ -29,8 +29,8 @@ func TestMayNeedProbes(t *testing.T) {
 	}
 }
 
-// TestTracepoints: a tracepoint has the number that tracefs says, and without tracefs there is the command that mounts
-// it.
+// TestTracepoints: a tracepoint has the number that tracefs gives. Without tracefs, the error has the command that
+// mounts it.
 func TestTracepoints(t *testing.T) {
 	was, wasLockdown := tracefs, lockdown
 	defer func() { tracefs, lockdown = was, wasLockdown }()
@@ -52,7 +52,7 @@ func TestTracepoints(t *testing.T) {
 			t.Errorf("%q: %+v", mode, other)
 		}
 	}
-	if os.Geteuid() == 0 { // whose folder this is
+	if os.Geteuid() == 0 { // root may read a folder of any mode
 		runtime.LockOSThread()
 		unix.RawSyscall(unix.SYS_SETFSUID, 1000, 0, 0)
 		bad := TracepointsError()
@@ -80,7 +80,7 @@ func TestTracepoints(t *testing.T) {
 	}
 }
 
-// TestClassesOfEvents: the class of a lambda has another name in each run, and one name in all recordings.
+// TestClassesOfEvents: the class of a lambda has a different name in each run, but one name in all recordings.
 func TestClassesOfEvents(t *testing.T) {
 	e := &eventReader{Session: &Session{Walker: new(unwind.Walker)}}
 	for _, c := range []struct{ name, want, raw string }{

@@ -15,13 +15,13 @@ import (
 	"goprof/process/procfs"
 )
 
-// Facts is what is known of a JVM and of the machine, for formats that have room for it. It holds no arguments, no
-// properties and no environment.
+// Facts is what is known of a JVM and of the machine, for file formats that have fields for it. It holds no arguments,
+// no properties and no environment.
 type Facts struct {
 	VMName  string // "OpenJDK 64-Bit Server VM"
 	VMInfo  string // the line that java -Xinternalversion prints
 	Started time.Time
-	OS      string // of goprof: in a container the host's kernel, and the container's system
+	OS      string // of goprof: in a container, the host's kernel and the container's system
 	CPU     string // "AMD EPYC 7B13"
 	Arch    string // "amd64"
 	Sockets int
@@ -29,7 +29,7 @@ type Facts struct {
 	Threads int
 }
 
-// Facts reads what is known of the JVM and the machine.
+// Facts reads the facts of the JVM and the machine.
 func (s *Session) Facts() Facts {
 	v := s.VM.Version()
 	name, _, _ := strings.Cut(v.Info, " (")

@@ -14,24 +14,24 @@ import (
 	"goprof/sampler"
 )
 
-// Whatever the target's memory and files do, a command ends. A call into the target that hangs cannot be ended. So the
-// goroutine that made the call is left behind (process.CallWatch), and the command goes on with what it has.
+// A command ends, whatever the target's memory and files do. A call into the target that hangs cannot be ended. So the
+// goroutine of the call is left behind (process.CallWatch), and the command continues with what it has.
 
 const (
-	// hangTick and hangTicks say how long a call may be under way: 3 to 5 s. Ten looks a second were a tenth of what an
-	// agent used.
+	// hangTick and hangTicks bound how long a call may take: 3 to 5 s. Ten checks a second were a tenth of an agent's CPU
+	// time.
 	hangTick  = time.Second
 	hangTicks = 3
-	// attachLimit is how long attaching may take. Besides reading memory it opens files, and each may take 2 s.
+	// attachLimit bounds how long attaching may take. Besides reading memory it opens files, and each may take 2 s.
 	attachLimit = 15 * time.Second
-	// attachPatience is for how many of these limits it may take where goprof has no CPU.
+	// attachPatience is how many of these limits attaching may take if goprof has no CPU.
 	attachPatience = 4
-	// engineLimit is how long a sampling thread may take to end. It is longer than that thread waits for late stops.
+	// engineLimit bounds how long a sampling thread may take to end. It is longer than that thread waits for late stops.
 	// The thread may hang in the kernel while the target runs exec.
 	engineLimit = 15 * time.Second
-	// virtualLimit is how long goprof searches for virtual threads and reads them.
+	// virtualLimit bounds how long goprof searches for virtual threads and reads them.
 	virtualLimit = 30 * time.Second
-	// collectionLimit is how long a dump waits for a collection to end.
+	// collectionLimit bounds how long a dump waits for a collection to end.
 	collectionLimit = 2 * time.Second
 )
 
@@ -41,7 +41,7 @@ var ErrHangs = errors.New("session: the sampling thread hangs in the kernel")
 // hangsAfter returns a channel that is closed if the engine has not ended engineLimit after ctx is done.
 func hangsAfter(ctx context.Context, ended <-chan struct{}) <-chan struct{} {
 	hangs := make(chan struct{})
-	context.AfterFunc(ctx, func() { // in a goroutine of its own, which an agent does not have for each JVM before
+	context.AfterFunc(ctx, func() { // in a goroutine only after the end, so that an agent does not have one for each JVM
 		select {
 		case <-ended:
 		case <-time.After(engineLimit):
@@ -52,7 +52,7 @@ func hangsAfter(ctx context.Context, ended <-chan struct{}) <-chan struct{} {
 }
 
 // guarded runs f, which reads the target. It returns false if a call of f into the target hangs. Then the process is
-// given up, and f no longer uses what it shares with the caller.
+// given up, and f no longer uses data that it shares with the caller.
 func (s *Session) guarded(f func()) bool {
 	if s.Process.GivenUp() {
 		return false
@@ -75,11 +75,11 @@ func (s *Session) guarded(f func()) bool {
 // hangWatch watches one reader of a process.
 type hangWatch struct {
 	watch *process.CallWatch
-	hangs chan struct{} // closed when it hangs
+	hangs chan struct{} // closed when a call hangs
 }
 
-// hangWatches are all calls that are watched. One ticker serves all of them: otherwise a goprof that records two
-// hundred JVMs would wake up two thousand times a second.
+// hangWatches are all watched calls. One ticker serves all of them: otherwise a goprof that records two hundred JVMs
+// would wake up two thousand times a second.
 var hangWatches struct {
 	sync.Mutex
 	all     map[*hangWatch]bool
@@ -107,7 +107,7 @@ func (h *hangWatch) end() {
 	delete(hangWatches.all, h)
 }
 
-// lookAtHangs looks at all calls that are watched, until there are none.
+// lookAtHangs checks all watched calls, until there are none.
 func lookAtHangs() {
 	tick := sampler.NewPulse(hangTick, 0)
 	defer tick.Stop()
@@ -164,7 +164,7 @@ func OpenInTime[T any](work func(opened func(*process.Process)) T) (result T, ok
 // maxNotes bounds the threads that notes name.
 const maxNotes = 5
 
-// silentNotes names the threads whose memory did not answer. It reads nothing of them that could hang.
+// silentNotes names the threads whose memory did not answer. To do so, it reads nothing that could hang.
 func (r *recording) silentNotes(stats *sampler.Stats) (notes []profile.Note) {
 	for i, tid := range stats.Silent {
 		if i == maxNotes {
@@ -174,7 +174,7 @@ func (r *recording) silentNotes(stats *sampler.Stats) (notes []profile.Note) {
 		if th := r.dir.threads[tid]; th != nil && th.name != "" {
 			name = th.name
 		} else if k, err := r.Process.Thread(tid); err == nil {
-			name = k.Comm // a file of /proc that waits for nothing
+			name = k.Comm // this file of /proc never makes its reader wait
 		}
 		label := fmt.Sprintf("[%s tid=%d]", name, tid)
 		notes = append(notes, profile.Note{Name: "memory-hangs",
@@ -183,7 +183,7 @@ func (r *recording) silentNotes(stats *sampler.Stats) (notes []profile.Note) {
 	return notes
 }
 
-// timed is a target that can be read until its time is over.
+// timed is a target that can be read until its time limit.
 type timed struct {
 	process.Target
 	until time.Time

@@ -4,8 +4,8 @@ package session
 
 import "goprof/process"
 
-// Ask returns the result of read, which reads the target. If a call into the target hangs, the process is given up, the
-// error is process.ErrSilent, and read may go on in the background: it must not write what its caller reads then.
+// Ask returns the result of read, which reads the target. If a call into the target hangs, the process is given up, and
+// the error is process.ErrSilent. Then read may continue in the background, so it must not write what its caller reads.
 func Ask[T any](s *Session, read func() (T, error)) (T, error) {
 	type answer struct {
 		value T

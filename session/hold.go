@@ -12,17 +12,17 @@ import (
 	"goprof/vmstructs"
 )
 
-// holdWait bounds how long threads may take to stop. Threads that have stopped wait for the others.
+// holdWait bounds how long threads may take to stop. Threads that have stopped already wait for the others.
 const holdWait = 2 * time.Second
 
-// otherStack is how much is copied of a stack that is not the thread's own, such as a signal's.
+// otherStack is how much is copied of a stack that is not the thread's own, such as a signal stack.
 const otherStack = 64 << 10
 
-// Hold stops all threads of the JVM while f runs, for at most so long. threads calls its argument for each Java thread,
-// for a heap dump. See ptrace.HoldAll.
+// Hold stops all threads of the JVM while f runs, but for no longer than most. threads calls its argument for each Java
+// thread, for a heap dump. See ptrace.HoldAll.
 func (s *Session) Hold(cancel <-chan struct{}, most time.Duration,
 	f func(threads func(func(*heapdump.Thread)), cut <-chan struct{})) error {
-	s.Walker.RawNames = true // the dump names methods as the class files do
+	s.Walker.RawNames = true // the dump names methods as class files do
 	s.Walker.Warm()
 	return ptrace.HoldAll(s.Process.PID(), s.Process.CPU(), cancel, holdWait, most,
 		func(held []ptrace.Held, cut <-chan struct{}) {
@@ -30,7 +30,7 @@ func (s *Session) Hold(cancel <-chan struct{}, most time.Duration,
 		})
 }
 
-// eachHeld calls each for the Java threads among those that stand still.
+// eachHeld calls each for the Java threads among the stopped threads.
 func (s *Session) eachHeld(held []ptrace.Held, each func(*heapdump.Thread)) {
 	java, err := s.VM.Threads()
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Session) eachHeld(held []ptrace.Held, each func(*heapdump.Thread)) {
 	}
 }
 
-// copyHeld makes a snapshot of a stopped thread. It reaches to the stack's base because each root counts.
+// copyHeld makes a snapshot of a stopped thread. The copy reaches the stack's base, because each root counts.
 func (s *Session) copyHeld(h *ptrace.Held, t *vmstructs.Thread, snap *process.Snapshot) {
 	snap.Reset()
 	snap.TID, snap.Regs, snap.Syscall, snap.PACMask = h.TID, h.Regs, h.Syscall, h.PACMask

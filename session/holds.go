@@ -8,7 +8,7 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// This file says in words why a stop might last too long, or did.
+// This file explains in words why a stop might last too long, or did.
 
 // hindered returns the account of stops that lasted too long, or were not begun. It is nil if there are none.
 func hindered(holds *ptrace.Holds) *profile.Hindered {
@@ -29,11 +29,11 @@ func hindered(holds *ptrace.Holds) *profile.Hindered {
 	return &h
 }
 
-// StopsUnbounded says why a thread that goprof stops now might be held for too long, and the remedy. why is empty if no
-// reason is known.
+// StopsUnbounded returns why a thread that goprof stops now might be held for too long, and the remedy. why is empty if
+// no reason is known.
 func StopsUnbounded() (why, cure string) { return inWords(ptrace.Unbounded()) }
 
-// inWords says what kept goprof from a CPU, and the remedy.
+// inWords returns what kept goprof from a CPU, and the remedy.
 func inWords(h ptrace.Hindrance) (why, cure string) {
 	switch h {
 	case ptrace.NoHindrance:
@@ -51,8 +51,8 @@ func inWords(h ptrace.Hindrance) (why, cure string) {
 		return "goprof's own control group has a limit on CPU time, and uses it up",
 			"a higher CPU limit for goprof's container"
 	case ptrace.OthersFirst:
-		// kernel.sched_rt_runtime_us=-1 is no remedy. It removes the machine's guard against such threads, and those of a
-		// higher priority than goprof's (1 to 3 of 99) still go first.
+		// kernel.sched_rt_runtime_us=-1 is no remedy. It removes the machine's protection against such threads, and threads
+		// with a higher priority than goprof's (1 to 3 of 99) still go first.
 		return "goprof has real-time priority, but others with such priority had the CPUs, or " +
 				"kernel.sched_rt_runtime_us ran out",
 			"fewer programs with real-time priority"

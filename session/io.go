@@ -21,16 +21,16 @@ import (
 	"goprof/sampler/look"
 )
 
-// Files and peers: what the kernel counts by descriptor (sampler/events/io.go) gets a name here, and is added up by
-// name.
+// Files and peers: the kernel counts calls by descriptor (sampler/events/io.go). This file finds the name of each
+// descriptor, and adds up the counts by name.
 
 const (
 	// defaultIOEvery is the mean time between two samples, in nanoseconds.
 	defaultIOEvery = 5_000_000
-	// mostTargets bounds the names that have sums of their own. mostNamed bounds the descriptors whose names are kept.
+	// mostTargets bounds the names with sums of their own. mostNamed bounds the descriptors whose names are kept.
 	mostTargets, mostNamed = 1 << 14, 1 << 16
-	// socketsEvery is how often the list of all sockets may be read because of an unknown socket. The pause between two
-	// readings is at least socketsShare times the time that a reading takes.
+	// socketsEvery bounds how often an unknown socket may cause the list of all sockets to be read. The pause between two
+	// readings is at least socketsShare times the time of one reading.
 	socketsEvery, socketsShare = 20 * time.Millisecond, 20
 	// mostSums bounds the sums in the account.
 	mostSums = 2000
@@ -42,7 +42,7 @@ type ioBook struct {
 	ledger  *events.Ledger
 	notes   []string
 	named   map[uint64]namedFile // by the number of a File
-	ended   map[uint64]namedFile // Files that have ended: samples of them may come yet
+	ended   map[uint64]namedFile // Files that have ended: some of their samples may come later
 	targets map[profile.IOTarget]*ioTarget
 	sockets map[uint64]procfs.Socket // by inode
 	listens map[uint16]bool          // ports
@@ -58,7 +58,7 @@ type namedFile struct {
 	link string
 }
 
-// noSocket is a socket that no list has, or of which the lists say nothing more.
+// noSocket is the name of a socket that is in no list, or whose peer no list shows.
 const noSocket = "[socket]"
 
 type ioTarget struct {
@@ -66,7 +66,7 @@ type ioTarget struct {
 	ops [profile.NumIOOp]profile.IOSum
 }
 
-// tryIO makes the plan of the event. Without getaddrinfo, look-ups of names are not seen.
+// tryIO makes the plan of the event. Without getaddrinfo, name look-ups are not seen.
 func (s *Session) tryIO(plan *EventPlan, every uint64) error {
 	o := &events.IO{Ledger: events.NewLedger()}
 	e := events.Event{Name: plan.Name, Interval: every, IO: o}
@@ -78,8 +78,8 @@ func (s *Session) tryIO(plan *EventPlan, every uint64) error {
 	return events.TryIO()
 }
 
-// findLookup adds probes to the event at the beginning and at each return of getaddrinfo. It returns why look-ups of
-// names are not seen, or "" if the probes were added.
+// findLookup adds probes to the event at the beginning and at each return of getaddrinfo. It returns why name look-ups
+// are not seen, or "" if the probes were added.
 func (s *Session) findLookup(e *events.Event) string {
 	for _, in := range []string{libc, "ld-musl"} {
 		found, err := s.Process.Functions(in, "getaddrinfo")
@@ -119,7 +119,7 @@ func newIOBook(plan *EventPlan, pid int) *ioBook {
 	return nil
 }
 
-// SetMin leaves out samples of shorter calls.
+// SetMin leaves out samples of calls that are shorter than least.
 func (p *EventPlan) SetMin(least time.Duration) {
 	for i := range p.list {
 		if o := p.list[i].IO; o != nil && least > 0 {
@@ -129,7 +129,7 @@ func (p *EventPlan) SetMin(least time.Duration) {
 	}
 }
 
-// takeNotes takes what the engine has noted since the last time.
+// takeNotes reads the engine's notes since the last call.
 func (b *ioBook) takeNotes() {
 	notes := b.ledger.Take()
 	for i := range notes {
@@ -142,7 +142,7 @@ func (b *ioBook) takeNotes() {
 	}
 }
 
-// end moves a File that has ended to the ended ones, which are dropped first.
+// end moves a File that has ended to ended. Files in ended are dropped first.
 func (b *ioBook) end(id uint64) {
 	if len(b.ended) >= mostNamed {
 		clear(b.ended)
@@ -151,7 +151,7 @@ func (b *ioBook) end(id uint64) {
 	delete(b.named, id)
 }
 
-// targetOf returns the target of a File by its number. It is nil if it is not known.
+// targetOf returns the target of a File by the File's number. It is nil if it is not known.
 func (b *ioBook) targetOf(id uint64) *ioTarget {
 	if known, ok := b.named[id]; ok {
 		return known.ioTarget
@@ -159,8 +159,8 @@ func (b *ioBook) targetOf(id uint64) *ioTarget {
 	return b.ended[id].ioTarget
 }
 
-// target returns the target of a File. link is the link of its descriptor, empty if it is not known. The result of
-// open, connect or accept is preferred to a link. A socket without a name is looked up again.
+// target returns the target of a File. link is the link of the File's descriptor, empty if it is not known. The results
+// of open, connect and accept are preferred to a link. A socket without a name is looked up again.
 func (b *ioBook) target(f *events.File, link string) *ioTarget {
 	known := b.named[f.ID]
 	link = cmp.Or(link, known.link)
@@ -190,8 +190,8 @@ func (b *ioBook) of(name profile.IOTarget) *ioTarget {
 	return t
 }
 
-// name returns what a descriptor leads to: a file, a looked-up name, or the other end of a connection. If f does not
-// say that, the descriptor's link in /proc does.
+// name returns what a descriptor leads to: a file, a looked-up name, or the peer of a connection. If f does not have
+// it, the descriptor's link in /proc does.
 func (b *ioBook) name(f *events.File, link string) profile.IOTarget {
 	switch name, whole := f.Name(); f.Sort {
 	case events.FileOpened:
@@ -223,7 +223,7 @@ func (b *ioBook) name(f *events.File, link string) profile.IOTarget {
 	return b.nameOfLink(link)
 }
 
-// nameOfLink says what a link of /proc/PID/fd means.
+// nameOfLink returns what a link in /proc/PID/fd means.
 func (b *ioBook) nameOfLink(link string) profile.IOTarget {
 	inode, isSocket := procfs.SocketInode([]byte(link))
 	switch {
@@ -290,10 +290,10 @@ func opOf(kind events.IOKind, lookup bool) profile.IOOp {
 	if lookup && kind == events.IOOpen {
 		return profile.IOLookup
 	}
-	return profile.IOOp(kind) // both begin alike
+	return profile.IOOp(kind) // both enumerations begin alike
 }
 
-// callOf describes the call of a sample, by the data that the BPF program has sent with it. ok is false if the data
+// callOf describes the call of a sample, from the data that the BPF program has sent with it. ok is false if the data
 // cannot be read.
 func (b *ioBook) callOf(data []byte) (c profile.IOCall, ok bool) {
 	d, ok := events.ReadCall(data)
@@ -339,7 +339,7 @@ func (r *recording) endIO() {
 	}
 	b.takeNotes()
 	if b.ledger.Over.Load() == 0 {
-		return // the sampler hangs and uses the maps, or it has not begun and has closed them
+		return // either the sampler hangs and uses the maps, or it has not begun and has closed them
 	}
 	defer b.ledger.Close()
 	b.done = true
@@ -351,7 +351,7 @@ func (r *recording) endIO() {
 		}
 		op := &t.ops[opOf(p.Kind, false)]
 		if t.Kind == profile.IOListen {
-			op = &t.ops[profile.IOAccept] // that is what a wait for a listening socket is
+			op = &t.ops[profile.IOAccept] // a wait for a listening socket is a wait in accept
 		}
 		op.Pending, op.Pended = op.Pending+1, op.Pended+time.Duration(p.Nanos)
 	})

@@ -11,7 +11,7 @@ import (
 	"goprof/sampler/look"
 )
 
-// TestStandsForCalls: samples of calls stand for as many calls as there were, on average.
+// TestStandsForCalls: on average, samples of calls stand for as many calls as there were.
 func TestStandsForCalls(t *testing.T) {
 	e := &eventful{plan: &EventPlan{list: []events.Event{{IO: &events.IO{}}}}}
 	snap := &look.Look{}
@@ -22,12 +22,12 @@ func TestStandsForCalls(t *testing.T) {
 		n, _ := e.stands(snap)
 		sum += n
 	}
-	if mean := float64(sum) / draws; math.Abs(mean-1.9) > 0.01 { // ten times its deviation
+	if mean := float64(sum) / draws; math.Abs(mean-1.9) > 0.01 { // ten times its standard deviation
 		t.Errorf("a sample stands for %v calls, want 1.9", mean)
 	}
 }
 
-// TestIOBookKeepsOpenFiles: however many files end, the name of one that is open stays.
+// TestIOBookKeepsOpenFiles: the name of an open file stays, however many files end.
 func TestIOBookKeepsOpenFiles(t *testing.T) {
 	b := &ioBook{named: map[uint64]namedFile{}, ended: map[uint64]namedFile{},
 		targets: map[profile.IOTarget]*ioTarget{}}

@@ -16,8 +16,8 @@ import (
 	"goprof/sampler/look"
 )
 
-// This file names the kernel's part of a stack. /proc/kallsyms has the names of the kernel's functions and their
-// addresses. If the kernel hides addresses (kernel.kptr_restrict), all addresses in that file are 0.
+// This file names the kernel's part of a stack. /proc/kallsyms lists the kernel's functions with their addresses. If
+// the kernel hides addresses (kernel.kptr_restrict), all addresses in that file are 0.
 
 // kernelNames names addresses of the kernel's code.
 type kernelNames struct {
@@ -27,7 +27,7 @@ type kernelNames struct {
 	facts map[uint64]kernelFacts // of addresses (wakers_kernel.go)
 }
 
-// kernelFrames shows the kernel's frames, where they are wanted.
+// kernelFrames adds the kernel's frames to stacks, if they are wanted.
 type kernelFrames struct {
 	names *kernelNames // nil if they are not wanted
 	err   error        // why they have no names
@@ -43,7 +43,7 @@ func openKernelFrames(wanted bool) (k kernelFrames) {
 	return k
 }
 
-// ErrKernelHidden: the kernel does not say where its functions are.
+// ErrKernelHidden: the kernel does not show where its functions are.
 var ErrKernelHidden = errors.New("the kernel hides the addresses of its functions (kernel.kptr_restrict)")
 
 // maxKallsyms bounds what is read of /proc/kallsyms: some 200,000 lines of 50 bytes.
@@ -58,7 +58,7 @@ func openKernelNames() (*kernelNames, error) {
 	return readKernelNames(io.LimitReader(f, maxKallsyms))
 }
 
-// readKernelNames reads lines "ffffffff81000000 T _stext", in modules with "\t[module]" behind.
+// readKernelNames reads lines such as "ffffffff81000000 T _stext". Functions of modules have "\t[module]" at the end.
 func readKernelNames(from io.Reader) (*kernelNames, error) {
 	type symbol struct {
 		addr uint64
@@ -93,10 +93,10 @@ func readKernelNames(from io.Reader) (*kernelNames, error) {
 }
 
 const (
-	// unknownKernel is the name of a kernel's frame whose function is not known.
+	// unknownKernel is the name of a frame of the kernel whose function is not known.
 	unknownKernel = "[kernel]"
-	// maxKernelFunction is how long a function of the kernel may be. Code that lies farther behind the last function
-	// with a name does not belong to that function: it may be a program that the kernel compiled, between the modules.
+	// maxKernelFunction bounds the length of a function of the kernel. Code that is farther from the last named function
+	// does not belong to it: it may be a program that the kernel compiled, between the modules.
 	maxKernelFunction = 1 << 20
 )
 
@@ -115,7 +115,7 @@ func (k *kernelNames) at(addr uint64) *profile.Func {
 	return fn
 }
 
-// notes says that the kernel's functions have no names, and why.
+// notes returns the note that the kernel's functions have no names, and why.
 func (k *kernelFrames) notes() []profile.Note {
 	if k.err == nil {
 		return nil
@@ -134,7 +134,7 @@ func (k *kernelFrames) put(snap *look.Look, stack *profile.Stack) {
 	copy(frames[n:], frames)
 	for i, addr := range snap.Kernel {
 		if i > 0 {
-			addr-- // a return address: the call before it counts
+			addr-- // a return address: the call is before it
 		}
 		frames[i] = profile.Frame{Func: k.names.at(addr), Kind: profile.Kernel, BCI: -1}
 	}

@@ -5,21 +5,21 @@ package session
 import "time"
 
 // A thread may be sampled before its name is known: it has just begun, or a collector moves the name. Until then its
-// samples have the kernel's name (the first fifteen bytes of Java's name) or none. When the name is learnt, samples
-// that were counted before get that name, too. So a thread has one name in a recording.
+// samples have the kernel's name (the first fifteen bytes of Java's name) or none. Once the name is known, samples that
+// were counted before get that name, too. So a thread has one name in a recording.
 
 // lateName is the name under which samples of a thread were counted before its own name was known.
 type lateName struct {
 	label string
 	th    *listedThread // nil: not even the kernel's name was known
-	when  time.Time     // when it was used last
+	when  time.Time     // of the last sample under it
 }
 
-// lateFor: if a thread was last seen less than this ago, a thread with the same number counts as the same thread. A
-// listing may leave out living threads, and numbers are used again only after thousands of threads.
+// lateFor: if a thread was last seen less than this long ago, a thread with the same number counts as the same thread.
+// A listing may leave out living threads, and numbers are used again only after thousands of threads.
 const lateFor = 2 * refreshEvery
 
-// threadLabel returns the label under which a thread's own stacks are added.
+// threadLabel returns the label for a thread's own stacks.
 func (r *recording) threadLabel(tid int, label string) string {
 	th := r.dir.threads[tid]
 	late, was := r.late[tid]
@@ -47,8 +47,8 @@ func (r *recording) threadLabel(tid int, label string) string {
 	return label
 }
 
-// relabel gives another name to samples that were counted under a late name, if they belong to the same thread. If they
-// do not, the late name becomes the name of its pool, if pools are merged.
+// relabel renames samples that were counted under a late name, if they belong to the same thread. If they do not, and
+// pools are merged, the late name becomes the name of its pool.
 func (r *recording) relabel(late lateName, th *listedThread, label string) {
 	r.releaseHeld()
 	if late.th != th && !th.hadNumber(late.when) {
@@ -57,7 +57,8 @@ func (r *recording) relabel(late lateName, th *listedThread, label string) {
 	r.profile.Relabel(late.label, label)
 }
 
-// hadNumber reports whether the thread had its number at a moment: it began before that, however late it was listed.
+// hadNumber reports whether the thread already had its number at a given time: it began before that, however late it
+// was listed.
 func (th *listedThread) hadNumber(when time.Time) bool {
 	if th != nil && th.kernel.Start != 0 {
 		if began := since(th.kernel.Start); !began.IsZero() {
@@ -67,7 +68,7 @@ func (th *listedThread) hadNumber(when time.Time) bool {
 	return time.Since(when) <= lateFor
 }
 
-// settleNames gives names to threads that had none when they were sampled last.
+// settleNames gives names to threads that had none at their last samples.
 func (r *recording) settleNames() {
 	for tid, late := range r.late {
 		label := late.label

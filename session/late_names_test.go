@@ -13,13 +13,13 @@ import (
 	"goprof/profile"
 )
 
-// TestLateListing: a thread that was sampled all the time until it was listed has one name, however late that was. A
-// thread that comes much later with the same number has its own name.
+// TestLateListing: a thread that was sampled all the time until it was listed has one name, however late the listing
+// came. A thread that gets the same number much later has its own name.
 func TestLateListing(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		first, last    time.Duration // before the listing
-		began          time.Duration // before it; 0: not known
+		began          time.Duration // before the listing; 0: not known
 		want, wantLate int64
 	}{
 		{"sampled until it was listed", 5 * lateFor, lateFor / 2, 0, 3, 0},
@@ -58,8 +58,8 @@ func TestLateListing(t *testing.T) {
 	}
 }
 
-// TestLabelOfEnded: a thread leaves the list before one of its samples is walked. For a while such a sample still
-// has the thread's name.
+// TestLabelOfEnded: a thread leaves the list before one of its samples is walked. For a while such a sample still gets
+// the thread's name.
 func TestLabelOfEnded(t *testing.T) {
 	d := &directory{threads: map[int]*listedThread{}}
 	th := &listedThread{kernel: process.Thread{TID: 7}, name: "worker", named: time.Now()}

@@ -21,9 +21,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// Live follows all threads of a process in repeated readings: the CPU time of each thread, its state, and the method in
-// which it is. It stops no thread. A thread that has not been on a CPU since its last look has not moved, and is not
-// looked at again. A running thread has no stack here: samples show where it is.
+// Live follows all threads of a process in repeated readings: each thread's CPU time, its state, and its present
+// method. It stops no thread. A thread that has not been on a CPU since its last look has not moved, and is not looked
+// at again. A running thread has no stack here: samples show where it is.
 //
 // A Live needs a session of its own, and belongs to the goroutine of the session.
 type Live struct {
@@ -33,28 +33,27 @@ type Live struct {
 	known   map[int]*liveThread
 	round   int
 	named   time.Time
-	turn    []*liveThread // those to look at in this reading
+	turn    []*liveThread // the threads to look at in this reading
 	looks   []*look.Look
 
 	observer   *ptrace.Observer   // nil: there is none yet
-	leftBehind []*ptrace.Observer // whose reads have not come back
+	leftBehind []*ptrace.Observer // those whose reads have not returned
 }
 
-// LiveThread is one thread in one reading.
 type LiveThread struct {
 	TID  int
 	Name string
 	Java bool
 	CPU  time.Duration // that it has used since it began
-	// State is what it did at its last look: a profile.State for a thread of Java, the kernel's word for others.
+	// State is what the thread did at its last look: for Java threads a profile.State, for others the kernel's word.
 	State string
-	// Frame is the topmost Java method at the last look, which was at Seen (of goprof's clock): see naming.TopJava. It is
-	// empty if there was none, or if the thread was always met running.
+	// Frame is the topmost Java method at the last look, which was at Seen (by goprof's clock); see naming.TopJava. It is
+	// empty if there was none, or if all looks found the thread running.
 	Frame string
 	Seen  time.Time
 	// Idle says that the thread waited for work at the last look: see package pools.
 	Idle bool
-	// Moving: the thread ran when it was looked at, or has run since. Samples may know its method.
+	// Moving: the thread ran at its last look, or has run since. Samples may show its method.
 	Moving bool
 }
 
@@ -63,24 +62,24 @@ type liveThread struct {
 	round   int
 	ran     procfs.Schedstat
 	looked  bool // since it last moved
-	waiting int  // readings since it should have been looked at
+	waiting int  // readings since a look was due
 
-	chances   ptrace.Chances   // used up if its memory did not answer too often
-	waitedFor *ptrace.Observer // the Observer whose last read of it did not answer
+	chances   ptrace.Chances   // used up if its memory failed to answer too often
+	waitedFor *ptrace.Observer // the Observer whose last read of its memory did not return in time
 }
 
 const (
-	// lookBatch is how many looks are taken before they are walked. Each holds the copy of a stack.
+	// lookBatch is the number of looks that are taken before they are walked. Each holds the copy of a stack.
 	lookBatch = 128
-	// liveStack is how much of a stack is copied, and liveDepth how many frames are walked: the topmost Java frame
+	// liveStack bounds how much of a stack is copied, and liveDepth how many frames are walked: the topmost Java frame
 	// lies near the top.
 	liveStack = 32 << 10
 	liveDepth = 64
 	// mostLooks bounds the looks of one reading. Threads that are left out come first in the next one.
 	mostLooks = 512
-	// lookTime is how much CPU time the looks of a reading may take.
+	// lookTime bounds the CPU time that the looks of a reading may take.
 	lookTime = 6 * time.Millisecond
-	// namesEvery is how often the names of all threads are read. New threads are asked at once.
+	// namesEvery is how often the names of all threads are read. Names of new threads are read at once.
 	namesEvery = 5 * time.Second
 )
 
@@ -98,7 +97,7 @@ func (l *Live) Close() {
 	}
 }
 
-// Read lists all threads. all: it looks at every thread that rests, however long that takes. An error says that the
+// Read lists all threads. With all, it looks at every resting thread, however long that takes. An error says that the
 // process is gone, or that its memory does not answer.
 func (l *Live) Read(all bool) ([]LiveThread, error) {
 	s := l.session
@@ -135,7 +134,7 @@ func (l *Live) list(all bool) error {
 	return l.session.dir.update(false)
 }
 
-// update reads what the kernel and the JVM's list say of each thread, and finds those that have moved.
+// update reads the kernel's and the JVM's facts of each thread, and finds the threads that have moved.
 func (l *Live) update() {
 	l.round++
 	l.turn = l.turn[:0]
@@ -157,15 +156,15 @@ func (l *Live) update() {
 	maps.DeleteFunc(l.known, func(_ int, th *liveThread) bool { return th.round != l.round })
 }
 
-// charge reads the CPU time that a thread has used, and finds out whether the thread may have moved.
+// charge reads a thread's CPU time, and finds out whether the thread may have moved.
 func (l *Live) charge(th *liveThread) {
 	ran, ok := procfs.ParseSchedstat(l.proc.Read(th.TID, "schedstat"))
-	counts := ok && ran.Turns > 0 // else the kernel has no such counts
+	counts := ok && ran.Turns > 0 // otherwise the kernel has no such counts
 	if counts && th.looked {
 		switch {
 		case ran == th.ran:
 			return // it was at rest then, and has not had a CPU since
-		case th.Java: // a look says what it does now
+		case th.Java: // a look shows its present state
 			th.ran, th.CPU, th.looked, th.Moving = ran, time.Duration(ran.Ran), false, true
 			return
 		}
@@ -188,7 +187,7 @@ func (l *Live) charge(th *liveThread) {
 	}
 }
 
-// lookAround looks at the threads that have moved. Those that wait longest for a look come first.
+// lookAround looks at the threads that have moved. Those that have waited longest for a look come first.
 func (l *Live) lookAround(all bool) {
 	slices.SortFunc(l.turn, func(a, b *liveThread) int {
 		return cmp.Or(cmp.Compare(b.waiting, a.waiting), cmp.Compare(a.TID, b.TID))
@@ -243,10 +242,10 @@ func (l *Live) look(t *ptrace.Tracer, tid int, snap *look.Look) ptrace.Outcome {
 	})
 }
 
-// canLook finds an Observer. It returns false if too many are waiting for reads that do not return.
+// canLook finds an Observer. It returns false if too many Observers are waiting for reads that do not return.
 func (l *Live) canLook() bool {
 	if l.observer != nil {
-		l.observer.Serve(l.session.memory) // a dump of the same session may have read for it since
+		l.observer.Serve(l.session.memory) // a dump of the same session may have served another memory since
 		return true
 	}
 	l.leftBehind = slices.DeleteFunc(l.leftBehind, func(o *ptrace.Observer) bool {
@@ -276,7 +275,7 @@ func (l *Live) leaveBehind(th *liveThread) ptrace.Outcome {
 	return why
 }
 
-// leftAlone reports whether the thread is not to be looked at: a read of its memory has not returned, or too many reads
+// leftAlone reports whether the thread is not looked at now: a read of its memory has not returned, or too many reads
 // did not return in time lately.
 func (th *liveThread) leftAlone() bool {
 	return th.waitedFor != nil && (th.chances.Spent(now()) || !th.waitedFor.IsBack())
@@ -305,7 +304,7 @@ func (l *Live) take(th *liveThread, snap *look.Look, o ptrace.Outcome, stack *pr
 	th.State = cmp.Or(th.State, kernelState('S'))
 }
 
-// DumpThread is Dump of one thread. A thread that has ended is process.ErrGone.
+// DumpThread is a Dump of one thread. If the thread has ended, the error is process.ErrGone.
 func (s *Session) DumpThread(tid int, opt DumpOptions) (profile.ThreadDump, error) {
 	if opt.Depth > 0 {
 		s.Walker.MaxDepth = opt.Depth
@@ -335,7 +334,7 @@ func (s *Session) DumpThread(tid int, opt DumpOptions) (profile.ThreadDump, erro
 	return d.threads[0], nil
 }
 
-// OwnMemory returns how many bytes of goprof are in memory, 0 if that is not known.
+// OwnMemory returns how many bytes of goprof are in memory. It is 0 if that is not known.
 func OwnMemory() int64 {
 	b, err := procfs.Read("/proc/self/statm", procfs.MaxFile)
 	if err != nil {
@@ -352,5 +351,5 @@ func OwnMemory() int64 {
 	return int64(pages) * int64(unix.Getpagesize())
 }
 
-// OwnCPU is the CPU time that goprof has used so far.
+// OwnCPU returns the CPU time that goprof has used so far.
 func OwnCPU() time.Duration { return ownCPU() }

@@ -16,16 +16,16 @@ import (
 )
 
 // Locks are read after all stacks, and no thread is stopped for them. goprof reads all locks in two rounds, and a dump
-// reports only locks that both rounds have found. A wait for a lock of another thread is reported only if the waiting
-// thread did not run during the second round: its state, its CPU time and its number of turns on a CPU show that. So
-// all such waits of a dump existed at one moment. A cycle of them is a deadlock, because a waiting thread cannot
-// release the locks that it holds.
+// has only locks that both rounds have found. A wait for another thread's lock is shown only if the thread's state, CPU
+// time and number of turns on a CPU show that it did not run during the second round. So all such waits of a dump
+// existed at one moment. A cycle of them is a deadlock, because a waiting thread cannot release the locks that it
+// holds.
 
 const (
-	// lockRounds bounds how often locks are read while threads come and go.
+	// lockRounds bounds how many rounds are read while threads come and go.
 	lockRounds = 4
-	// lockPatience bounds how long a dump waits for the collector, and for threads that wait for a lock and yet want a
-	// CPU: they have just been stopped for their stacks, and go back to sleep as soon as they get one.
+	// lockPatience bounds how long a dump waits for two things: for the collector, and for threads that wait for a lock
+	// and yet want a CPU. Such threads were just stopped for their stacks. They sleep again as soon as they get a CPU.
 	lockPatience = 500 * time.Millisecond
 	firstPause   = time.Millisecond
 	lastPause    = 32 * time.Millisecond
@@ -71,20 +71,20 @@ func (d *dumping) readLocks() error {
 	return nil
 }
 
-// ErrNoLocks comes with the threads of a dump whose locks could not be read.
+// ErrNoLocks is returned with the threads of a dump whose locks could not be read.
 var ErrNoLocks = errors.New("locks could not be read")
 
-// lockRound holds the locks that one round has read, by JavaThread.
+// lockRound holds the locks that were read in one round, by JavaThread.
 type lockRound struct {
 	threads map[uint64]*vmstructs.ThreadLocks
-	// unmounted are virtual threads that no carrier runs, by their numbers.
+	// unmounted are virtual threads without a carrier, by number.
 	unmounted map[uint64]vmstructs.UnmountedLocks
 	settled   bool
-	// still are the threads that did not run while it was read.
+	// still are the threads that did not run during the round.
 	still map[uint64]bool
 }
 
-// read reads rounds until two of them agree, or until it has read too many.
+// read reads rounds until two consecutive ones agree, or until there were too many.
 func (r *lockReader) read() error {
 	var last *lockRound
 	began, pause := time.Now(), firstPause
@@ -96,7 +96,7 @@ func (r *lockReader) read() error {
 		if last != nil {
 			done := r.unconfirmed(last, now)
 			patient := done == pending && time.Since(began) < lockPatience && r.d.opt.cancelled() == nil
-			whole := r.told == nil || rounds > 1 // virtual threads are looked for after the first round
+			whole := r.told == nil || rounds > 1 // the search for virtual threads comes after the first round
 			if done == confirmedAll && whole || !patient && rounds >= lockRounds {
 				r.tell(last, now)
 				r.d.whileResting(r.k, r.proc, func() { r.tellUnmounted(last, now) })
@@ -114,16 +114,16 @@ func (r *lockReader) read() error {
 	}
 }
 
-// roundGain says what another round would add.
+// roundGain is what another round would add.
 type roundGain int
 
 const (
 	confirmedAll roundGain = iota // nothing
 	changing                      // waits change: another round may confirm more of them, or fewer
-	pending                       // some threads were only about to sleep again, or a collector was at work
+	pending                       // some threads only had to sleep again, or a collector was at work
 )
 
-// unconfirmed says whether all waits are confirmed, and otherwise what another round would add.
+// unconfirmed returns whether all waits are confirmed, and otherwise what another round would add.
 func (r *lockReader) unconfirmed(last, now *lockRound) roundGain {
 	if !now.settled || !last.settled {
 		return pending
@@ -140,14 +140,14 @@ func (r *lockReader) unconfirmed(last, now *lockRound) roundGain {
 	}
 	for id, t := range now.unmounted {
 		if accuses(&t.Wants) && !confirmedUnmounted(id, last, now) {
-			p = changing // a thread that waits has not moved: another round is needed, but no CPU for that thread
+			p = changing // a waiting thread has not moved: another round is needed, but no CPU for that thread
 		}
 	}
 	return p
 }
 
-// round reads all locks once. last is the round before, or nil. If it is not nil, round also checks whether the threads
-// that waited for another thread in that round run meanwhile.
+// round reads all locks once. last is the previous round, or nil. With last, round also checks which of the threads
+// that waited for another thread in last run during this round.
 func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 	threads, err := r.d.VM.Threads()
 	for range lockRounds { // the list may change while it is read
@@ -190,8 +190,8 @@ func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 	return now, nil
 }
 
-// forgetNew takes addresses out of tids that belong to other threads now. If a thread has ended, the JavaThread of a
-// new thread, which is not in the dump, may come to the same address.
+// forgetNew removes the addresses of new threads, which are not in the dump, from tids. The JavaThread of a new thread
+// may be at the address of one that has ended.
 func (r *lockReader) forgetNew(threads []vmstructs.Thread) {
 	for _, t := range threads {
 		tid, ok := r.tids[t.Addr]
@@ -250,12 +250,12 @@ func confirmed(addr uint64, last, now *lockRound) bool {
 		if b.Monitor == 0 {
 			return false
 		}
-		a.Object, b.Object, a.Class, b.Class = 0, 0, "", "" // the object moves, its monitor does not
+		a.Object, b.Object, a.Class, b.Class = 0, 0, "", "" // the object may move; its monitor does not
 	}
 	return a == b && (!accuses(&b) || now.still[addr])
 }
 
-// mayWait reports whether a thread may have waited all the time for another thread's lock, although that is not
+// mayWait reports whether a thread may have waited for another thread's lock in both rounds, although that is not
 // confirmed. Waits for tasks do not count: they make no deadlock.
 func mayWait(addr uint64, last, now *lockRound) bool {
 	was, is := last.threads[addr], now.threads[addr]
@@ -315,12 +315,12 @@ func (r *lockReader) held(was, is []vmstructs.Held, stack *profile.Stack) (held 
 	return held
 }
 
-// ref returns the thread of this dump that owns a lock. It is empty if the thread is not in the dump.
+// ref returns the thread of this dump that owns a lock. It is empty if the owner is not in the dump.
 func (r *lockReader) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
 	if o.Thread != 0 {
 		i, ok := r.d.byTID[r.tids[o.Thread]]
 		if !ok {
-			return ref // it has begun just now
+			return ref // the owner has just begun
 		}
 		t := &r.d.threads[i]
 		ref.TID, ref.Name = t.TID, t.Name
@@ -336,11 +336,11 @@ func (r *lockReader) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
 	return ref
 }
 
-// virtualNames bounds the time of the search for names of virtual threads: there may be millions of these.
+// virtualNames bounds the time of the search for names of virtual threads: there may be millions of them.
 const virtualNames = time.Second
 
-// nameVirtual finds the names of owners that are virtual threads. A monitor has only the number of an owner without a
-// carrier, and ZGC may have moved the name of an owner with a carrier.
+// nameVirtual finds the names of owners that are virtual threads. For an owner without a carrier, the monitor has only
+// its number. For an owner with a carrier, ZGC may have moved its name.
 func (r *lockReader) nameVirtual() {
 	unnamed := map[uint64][]*profile.ThreadRef{}
 	for i := range r.d.threads {
@@ -356,7 +356,7 @@ func (r *lockReader) nameVirtual() {
 	if c == nil || err != nil {
 		return
 	}
-	// What cannot be read stays without a name.
+	// Owners that cannot be read stay without a name.
 	r.d.whileResting(c, r.proc, func() {
 		_, _ = c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
 			for _, ref := range unnamed[v.ID] {
@@ -366,7 +366,7 @@ func (r *lockReader) nameVirtual() {
 	})
 }
 
-// keepFrames notes where the Java frames of the stack are that was walked just now.
+// keepFrames notes where the Java frames of the stack are that was just walked.
 func (d *dumping) keepFrames(th *listedThread, stack *profile.Stack) {
 	if !d.locks || th == nil || th.java.StackSize == 0 {
 		return

@@ -10,7 +10,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestAddressOfEndedThread: a thread has ended. A thread that the dump does not know is at the same address now.
+// TestAddressOfEndedThread: a thread has ended, and a thread that is not in the dump is now at the same address.
 func TestAddressOfEndedThread(t *testing.T) {
 	listed := func(tid int, addr uint64) *listedThread {
 		return &listedThread{kernel: process.Thread{TID: tid, NSTID: tid}, java: vmstructs.Thread{Addr: addr, NSTID: tid}}
@@ -23,7 +23,7 @@ func TestAddressOfEndedThread(t *testing.T) {
 	}
 }
 
-// TestUnconfirmed: a thread had a CPU while locks were read. goprof does not say that this thread waits for a lock,
+// TestUnconfirmed: a thread had a CPU while locks were read. The dump does not say that the thread waits for a lock,
 // but that it may.
 func TestUnconfirmed(t *testing.T) {
 	const at = 0x1000

@@ -12,18 +12,18 @@ import (
 	"goprof/vmstructs"
 )
 
-// Virtual threads that no carrier runs are read in the same rounds as other threads. There is no CPU clock that shows
-// whether such a thread ran between two rounds. Its frames in the heap show that: they refer to an object that the
-// thread has made for this wait.
+// Virtual threads without a carrier are read in the same rounds as other threads. No CPU clock shows whether such a
+// thread ran between two rounds. Its frames in the heap show it: they refer to an object that the thread has made for
+// this wait.
 
 const (
-	// findLimit bounds how long such threads are looked for, each time: there may be millions of them.
+	// findLimit bounds each search for such threads: there may be millions of them.
 	findLimit = 3 * time.Second
 	// walkedUnmounted bounds how many of them are shown with their stacks.
 	walkedUnmounted = 1 << 10
 )
 
-// findUnmounted looks for waiting virtual threads. The rounds that follow read their locks.
+// findUnmounted looks for waiting virtual threads. The next rounds read their locks.
 func (r *lockReader) findUnmounted() {
 	t := r.told
 	c := r.d.VM.NewContinuations().ReadFrom(r.d.timed(cmp.Or(r.d.opt.Find, findLimit)))
@@ -40,8 +40,8 @@ func confirmedUnmounted(id uint64, last, now *lockRound) bool {
 	return ok && last.settled && now.settled && was == now.unmounted[id]
 }
 
-// tellUnmounted adds virtual threads without a carrier to the dump: those whose waits two rounds agree on, and those
-// that others wait for. A thread's stack is read later. It is shown if the thread is in the same state then.
+// tellUnmounted adds virtual threads without a carrier to the dump, if two rounds agree on their waits or if others
+// wait for them. A thread's stack is read later, and is shown only if the thread is still in the same state.
 func (r *lockReader) tellUnmounted(last, now *lockRound) {
 	if r.told == nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// zWorkers returns how ZGC's threads have moved, and whether all of them sleep. While they sleep no thread moves
+// zWorkers returns how often ZGC's threads have moved, and whether all of them sleep. While they sleep, no thread moves
 // objects. The list of threads is read each time because ZGC starts more threads when it needs them.
 func (s *Session) zWorkers(proc *procfs.Dir) (moved map[int]ptrace.Motion, rest bool) {
 	moved, rest = map[int]ptrace.Motion{}, true
@@ -25,7 +25,7 @@ func (s *Session) zWorkers(proc *procfs.Dir) (moved map[int]ptrace.Motion, rest 
 	return moved, err == nil && rest && len(moved) > 0
 }
 
-// isZWorker reports whether a thread does ZGC's work, by its name. A thread names itself before it works. If the thread
+// isZWorker reports whether a thread does ZGC's work, by its name. A thread names itself before it works. If a thread
 // is not in the dump's list, its name is read each time.
 func (s *Session) isZWorker(proc *procfs.Dir, tid int) bool {
 	if th, ok := s.dir.threads[tid]; ok {
@@ -40,8 +40,8 @@ type zReader interface {
 	CollectorRests(bool)
 }
 
-// whileResting calls read, which reads objects by k. It returns false only if the collector is ZGC, read was told that
-// ZGC's threads rest, and one of them has moved meanwhile.
+// whileResting calls read, which reads objects by k. It returns false only under three conditions: the collector is
+// ZGC, its threads rested before read, and one of them moved meanwhile.
 func (s *Session) whileResting(k zReader, proc *procfs.Dir, read func()) bool {
 	if !k.IsZGC() {
 		read()

@@ -14,7 +14,7 @@ import (
 )
 
 // Record and Dump consist of looks at single threads. A caller that needs something else makes the looks itself:
-// Threads and Thread return what must be known of a thread before it is stopped, a Sampling hands over the samples of a
+// Threads and Thread return what must be known before a thread is stopped, a Sampling hands over the samples of a
 // recording one by one, and Session.Walker makes stacks of them. The oracles of testdata/oracle do that, and compare
 // each stack with what the program itself knows.
 
@@ -23,7 +23,7 @@ type Thread struct {
 	Kernel process.Thread
 	Java   vmstructs.Thread // Addr is 0 if it is not one of Java
 	Name   string           // as Java knows it, otherwise the kernel's
-	Hint   ptrace.Hint      // what to know before it is stopped
+	Hint   ptrace.Hint      // what must be known before a stop
 }
 
 // Threads lists all threads by their numbers. It reads everything again.
@@ -61,11 +61,11 @@ func (s *Session) Sampling(e EngineName) *Sampling {
 	return &Sampling{Queue: queueLength, r: s.recording(RecordOptions{Engine: e})}
 }
 
-// ReadSoon sets what the engine should read as soon as a thread runs again, and the trail for its pause. With both in
-// Run's configuration the stacks of virtual threads have the frames that lie in the heap.
+// ReadSoon sets what the engine reads as soon as a thread runs again, and the trail for its pause. With both in Run's
+// configuration, the stacks of virtual threads have the frames that are in the heap.
 func (p *Sampling) ReadSoon(config *sampler.Config) { p.r.readSoon(config) }
 
-// Run samples until ctx is done or the process ends. Each snapshot belongs to each until that returns.
+// Run samples until ctx is done or the process ends. Each snapshot belongs to each until each returns.
 func (p *Sampling) Run(ctx context.Context, config sampler.Config,
 	each func(*look.Look)) (sampler.Stats, error) {
 	var stats sampler.Stats
@@ -85,19 +85,19 @@ func (p *Sampling) Run(ctx context.Context, config sampler.Config,
 	return stats, <-done
 }
 
-// Walk makes a snapshot's stack. It informs the engine if the stack shows that the thread runs virtual threads.
+// Walk makes a snapshot's stack. If the stack shows that the thread runs virtual threads, it informs the engine.
 func (p *Sampling) Walk(snap *look.Look, stack *profile.Stack) {
 	p.r.walk(snap, stack)
 	p.r.wantSoon(snap.TID, stack)
 }
 
-// Proven reports whether the walk that was made just now shows where the thread was when the snapshot was taken. Record
+// Proven reports whether the walk that was just made shows where the thread was when the snapshot was taken. Record
 // loses other snapshots as stale.
 func (p *Sampling) Proven(snap *look.Look) bool {
 	return p.r.proven(snap, snap.When, p.r.Walker.Since())
 }
 
-// EventSampling prepares samples of an event of all threads.
+// EventSampling prepares samples of an event in all threads.
 func (s *Session) EventSampling(plan *EventPlan) *Sampling {
 	return &Sampling{Queue: eventQueue, r: s.recording(RecordOptions{Engine: PerfEngine, Event: plan})}
 }

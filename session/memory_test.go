@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// TestStacksAreHandedOver: if a Sink has the samples, goprof gives up a profile before it is large. The account goes
-// on.
+// TestStacksAreHandedOver: if a Sink gets the samples, the profile is handed over before it is large. The account
+// continues.
 func TestStacksAreHandedOver(t *testing.T) {
 	handed := int64(0)
 	r := &recording{profile: profile.New(), opt: RecordOptions{Full: func(p *profile.Profile) {
@@ -37,7 +37,7 @@ func TestStacksAreHandedOver(t *testing.T) {
 		t.Errorf("%d stacks were handed over, %d are left; the account has %d of %d", handed, left,
 			r.profile.Counts.Whole, stacks)
 	}
-	r.opt.Threads = true // threads' names may be learnt late
+	r.opt.Threads = true // names of threads may become known late
 	for i := range stacks {
 		st := profile.Stack{Frames: []profile.Frame{{Func: fns[i%400]}, {Func: fns[i/400%400]}}}
 		r.profile.AddTimed("", &st, 1, 0)
@@ -48,7 +48,7 @@ func TestStacksAreHandedOver(t *testing.T) {
 	}
 }
 
-// TestLooksThatGoOnAreMoved: a look at a thread that stands still goes on in the next profile, with the same stack.
+// TestLooksThatGoOnAreMoved: a look at a thread that does not move continues in the next profile, with the same stack.
 // So does the number of its looks at a ready thread.
 func TestLooksThatGoOnAreMoved(t *testing.T) {
 	sums := map[string]int64{}
@@ -93,7 +93,7 @@ func TestLooksThatGoOnAreMoved(t *testing.T) {
 	}
 }
 
-// TestAliveIsKnown: what the garbage collector found decides over caches.
+// TestAliveIsKnown: caches are emptied by what the garbage collector found alive.
 func TestAliveIsKnown(t *testing.T) {
 	var c cacheBound
 	runtime.GC()

@@ -19,11 +19,11 @@ type Mode string
 const (
 	CPUMode     Mode = profile.ModeCPU    // those that use CPU time
 	WallMode    Mode = profile.ModeWall   // all, whatever they do
-	WaitingMode Mode = profile.ModeOffCPU // those that wait
-	TTSPMode    Mode = profile.ModeTTSP   // those that keep a safepoint waiting
+	WaitingMode Mode = profile.ModeOffCPU // those that wait for something
+	TTSPMode    Mode = profile.ModeTTSP   // those that a safepoint waits for
 )
 
-// IsWall reports whether every thread is looked at in turn, and a look stands for the time that passes.
+// IsWall reports whether the mode looks at every thread in turn, so that a look stands for passing time.
 func (m Mode) IsWall() bool { return m == WallMode || m == WaitingMode || m == TTSPMode }
 
 // name is the mode's name in a profile's Meta.
@@ -34,7 +34,7 @@ func (m Mode) name() string {
 	return string(m)
 }
 
-// choose chooses how a recording takes samples, and what becomes of them. No other file asks for mode or engine.
+// choose sets how a recording takes samples, and how it counts them. No other file asks for mode or engine.
 func (r *recording) choose() {
 	s, opt, plan := r.Session, &r.opt, r.opt.Event
 	pid, cpu := s.Process.PID(), s.Process.CPU()
@@ -86,8 +86,8 @@ func (s *Session) cpuEngine(opt *RecordOptions) sampler.Engine {
 	return perf
 }
 
-// readWaits returns a function that reads what the JVM knows of a waiting thread. whose: the class of what the thread
-// waits for is wanted, too.
+// readWaits returns a function that reads what the JVM knows of a waiting thread. whose: it also reads the class of the
+// object that the thread waits for.
 func (s *Session) readWaits(whose bool) func(*look.Look) {
 	waits := s.VM.NewWaits(whose).ReadFrom(s.memory)
 	return func(snap *look.Look) { snap.Waiting.Java = waits.Read(&snap.Snapshot, snap.Waiting.Call) }

@@ -4,14 +4,14 @@ package session
 
 import "goprof/sampler/look"
 
-// A sample that comes too late for its walk is lost as stale. This happens only to stacks with new code, and never to
-// those of the JVM's compilers. So the thread's next samples count for the lost ones, too: the thread keeps its share.
+// A sample that waits too long for its walk is lost as stale. This happens only to stacks with new code, and never to
+// those of the JVM's compilers. So the thread's next samples also count for the lost ones: the thread keeps its share.
 
-// owed is what a thread's lost samples counted, and the CPU time that they carried.
+// owed is how much a thread's lost samples counted, and the CPU time that they carried.
 type owed struct{ samples, cpu int64 }
 
-// A sample makes up for one in owedShare of the samples that its thread is owed, and for one at least. mostOwed bounds
-// the threads.
+// Each sample makes up for 1/owedShare of the samples that are owed to its thread, and at least for one. mostOwed
+// bounds the threads.
 const (
 	owedShare = 8
 	mostOwed  = 1 << 12
@@ -25,7 +25,7 @@ func (r *cpuTime) owe(snap *look.Look) {
 	r.owed[snap.TID] = owed{o.samples + snap.Samples(), o.cpu + snap.CPU}
 }
 
-// settleOwed lets a look count for lost samples of its thread, too.
+// settleOwed makes a look also count for lost samples of its thread.
 func (r *cpuTime) settleOwed(snap *look.Look) {
 	if o, ok := r.owed[snap.TID]; ok {
 		n := max(o.samples/owedShare, 1)
@@ -43,7 +43,7 @@ func (r *cpuTime) settleOwed(snap *look.Look) {
 	r.squares += n * n
 }
 
-// effective returns profile.Summary.Effective for so many samples. 0: each counts fully.
+// effective returns profile.Summary.Effective for so many samples. 0: each sample counts fully.
 func (r *cpuTime) effective(samples int64) int64 {
 	if n := float64(samples); r.squares > n {
 		return max(int64(n*n/r.squares), 1)

@@ -8,7 +8,7 @@ import (
 	"goprof/sampler/look"
 )
 
-// TestStaleSamplesAreMadeUp: a thread's samples that come too late are counted by its next ones, with their CPU time.
+// TestStaleSamplesAreMadeUp: the next samples of a thread also count for its stale ones, with their CPU time.
 func TestStaleSamplesAreMadeUp(t *testing.T) {
 	r := &cpuTime{}
 	of := func(tid int, cpu int64) *look.Look {

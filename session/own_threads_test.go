@@ -69,8 +69,9 @@ func TestIdleOwnThreads(t *testing.T) {
 	}
 }
 
-// TestIdleAttachListener: a look without a stop shows only the first frames of a JVM's Java thread that waits in native
-// code. Its name tells whose thread it is. A program's thread of that name has Java frames, or those of its library.
+// TestIdleAttachListener: a look without a stop shows only the first frames of a Java thread of the JVM that waits in
+// native code. Its name shows that it is the JVM's. A program's thread with that name has Java frames, or those of its
+// library.
 func TestIdleAttachListener(t *testing.T) {
 	const accept = "gap libjvm.so/LinuxAttachListener::dequeue libc.so.6/accept"
 	for _, c := range []struct {

@@ -12,17 +12,17 @@ import (
 	"goprof/profile"
 )
 
-// Peers notes in each thread the other end of the TCP connection that the thread waits for in a system call, where it
-// is known. Connections of another network namespace than the process's are not known.
+// Peers notes in each thread the other end of the TCP connection that the thread waits for in a system call, if it is
+// known. Connections in other network namespaces than the process's are not known.
 func (s *Session) Peers(threads []profile.ThreadDump) error {
-	asked := slices.Clone(threads) // the caller goes on with its own if the target does not answer
+	asked := slices.Clone(threads) // the caller may use its own if the target does not answer
 	told, err := Ask(s, func() (map[int]int, error) { return s.Descriptors(asked), nil })
 	if err != nil {
 		return err
 	}
 	dir := procfs.OpenDir(s.Process.PID())
 	defer dir.Close()
-	waits := map[uint64][]int{} // inodes of sockets
+	waits := map[uint64][]int{} // by the inodes of their sockets
 	for tid, fd := range told {
 		if inode, ok := procfs.SocketInode(dir.FileLink(uint64(fd))); ok {
 			waits[inode] = append(waits[inode], tid)
@@ -44,7 +44,7 @@ func (s *Session) Peers(threads []profile.ThreadDump) error {
 	return s.Process.Alive()
 }
 
-// Descriptors returns, by tid, the descriptors of the sockets for which threads wait in a system call.
+// Descriptors returns, by tid, the descriptors of the sockets that threads wait for in a system call.
 func (s *Session) Descriptors(threads []profile.ThreadDump) map[int]int {
 	dir := procfs.OpenDir(s.Process.PID())
 	defer dir.Close()
@@ -56,7 +56,7 @@ func (s *Session) Descriptors(threads []profile.ThreadDump) map[int]int {
 		}
 		number, args, _, _, ok := procfs.ParseSyscall(dir.Read(tid, "syscall"))
 		if !ok {
-			continue // it runs
+			continue // it is running
 		}
 		fd, ok := s.descriptor(s.Process.CPU().Calls[number], args[0], args[1])
 		if ok && strings.HasPrefix(string(dir.FileLink(uint64(fd))), "socket:[") {
@@ -66,13 +66,14 @@ func (s *Session) Descriptors(threads []profile.ThreadDump) map[int]int {
 	return found
 }
 
-// descriptor returns the descriptor for which a system call waits. first and second are the call's first arguments.
+// descriptor returns the descriptor that a system call waits for. first and second are the call's first arguments.
 func (s *Session) descriptor(call arch.Call, first, second uint64) (fd int, ok bool) {
 	switch call {
 	case arch.CallRead, arch.CallWrite, arch.CallConnect, arch.CallReceive, arch.CallSend:
 		return int(int32(first)), int32(first) >= 0
 	case arch.CallPoll:
-		// An array of struct pollfd, whose first member is the descriptor. Java polls one at a time (sun.nio.ch.Net.poll).
+		// The argument is an array of struct pollfd, whose first member is the descriptor. Java polls one at a time
+		// (sun.nio.ch.Net.poll).
 		var b [4]byte
 		if second != 1 || s.Process.Read(first, b[:]) != nil {
 			return 0, false

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// poolTries bounds how often pools are read while a collector is at work, and poolPause is the time in between.
+	// poolTries bounds how often pools are read while a collector is at work. poolPause is the time between two readings.
 	poolTries = 25
 	poolPause = 40 * time.Millisecond
 )
 
-// errPoolsMove says that no reading of pools counted.
+// errPoolsMove: a collector was at work during each reading of the pools.
 var errPoolsMove = errors.New("a collector was at work each time that they were read")
 
-// Pools reads the state of the JVM's pools from their objects. No thread is stopped for that, and the numbers of one
-// pool may be of moments some microseconds apart. An error means that the process is gone or does not answer. Any other
-// reason why objects could not be read is in the result.
+// Pools reads the state of the JVM's pools from their objects. No thread is stopped for that, so the numbers of one
+// pool may be some microseconds apart. An error means that the process is gone or does not answer. Any other reason why
+// objects could not be read is in the result.
 func (s *Session) Pools() (*profile.Pools, error) {
 	p, err := Ask(s, func() (*profile.Pools, error) {
 		s.awaitCollection()
@@ -40,7 +40,8 @@ func (s *Session) Pools() (*profile.Pools, error) {
 	return p, s.Process.Alive()
 }
 
-// readPools reads the pools again until no collector has moved objects meanwhile, but no more than poolTries times.
+// readPools repeats the reading of the pools until no collector has moved objects during it, but no more than poolTries
+// times.
 func (s *Session) readPools(to *profile.Pools) error {
 	reader, err := s.VM.NewPools()
 	if err != nil {
@@ -103,7 +104,7 @@ func (s *Session) tellPools(to *profile.Pools, all []*vmstructs.Executor, lent [
 	}
 }
 
-// dotted returns a class's name in Java's spelling. The name of a hidden class has only the part that is the same in
+// dotted returns a class's name in Java's spelling. For a hidden class, it returns only the part that is the same in
 // every run.
 func dotted(class string) string {
 	name := strings.ReplaceAll(class, "/", ".")

@@ -18,8 +18,8 @@ import (
 // withoutPriority is NoPriority, tried once.
 var withoutPriority = sync.OnceValues(NoPriority)
 
-// withoutVisits says why goprof did not visit the CPUs of the program, and the remedy. Both are empty if there is no
-// reason. noPriority says why goprof has no real-time priority.
+// withoutVisits returns why goprof did not visit the CPUs of the program, and the remedy. Both are empty if there is no
+// reason. noPriority returns why goprof has no real-time priority.
 func withoutVisits(n sampler.NoVisits, noPriority func() (why, cure string)) (why, cure string) {
 	switch n {
 	case sampler.NoPreempters:
@@ -38,8 +38,8 @@ func withoutVisits(n sampler.NoVisits, noPriority func() (why, cure string)) (wh
 	return "", ""
 }
 
-// NoPriority tries to get real-time priority. It says why goprof does not get it, and the remedy. Both are empty if
-// goprof gets it.
+// NoPriority tries to get real-time priority. If goprof does not get it, it returns why, and the remedy. Otherwise both
+// are empty.
 func NoPriority() (why, cure string) {
 	b, _ := procfs.Read("/proc/self/status", procfs.MaxFile)
 	self := procfs.ParseStatus(b)
@@ -51,7 +51,7 @@ func NoPriority() (why, cure string) {
 	return whyNoPriority(f)
 }
 
-// lacksPriority says why goprof has no real-time priority, and the remedy. Both are empty if it may have it.
+// lacksPriority returns why goprof has no real-time priority, and the remedy. Both are empty if it may have it.
 func lacksPriority() (why, cure string) {
 	if priorityError() == nil {
 		return "", ""
@@ -61,17 +61,17 @@ func lacksPriority() (why, cure string) {
 
 // priorityFacts are what the answer depends on.
 type priorityFacts struct {
-	err           error // of the trial
+	err           error // of the attempt
 	capable, root bool
 	limit         uint64 // RLIMIT_RTPRIO
-	filtered      bool   // a seccomp filter answers in the kernel's place
-	inUsers       bool   // goprof is in a user namespace, as in a container that a user has started
+	filtered      bool   // a seccomp filter answers instead of the kernel
+	inUsers       bool   // goprof is in a user namespace, as in a container that an ordinary user has started
 	group         procfs.Group
-	file          string // the file that gives goprof's cgroup no real-time; empty if there is none
+	file          string // the file that gives goprof's cgroup no real-time; empty if no file does
 }
 
-// whyNoPriority goes through the rules of kernel/sched/syscalls.c (__sched_setscheduler,
-// user_check_sched_setscheduler).
+// whyNoPriority checks the rules of kernel/sched/syscalls.c (__sched_setscheduler, user_check_sched_setscheduler) in
+// turn.
 func whyNoPriority(f priorityFacts) (why, cure string) {
 	switch {
 	case f.err == nil:
@@ -93,7 +93,7 @@ func whyNoPriority(f priorityFacts) (why, cure string) {
 	return fmt.Sprintf("the kernel refuses goprof real-time priority (%v)", f.err), ""
 }
 
-// inUserNamespace reports whether this surely is not the first user namespace (include/linux/proc_ns.h,
+// inUserNamespace reports whether this is certainly not the first user namespace (include/linux/proc_ns.h,
 // PROC_USER_INIT_INO).
 func inUserNamespace() bool {
 	link, err := os.Readlink("/proc/self/ns/user")
@@ -103,7 +103,7 @@ func inUserNamespace() bool {
 // priorityError is tryPriority, once.
 var priorityError = sync.OnceValue(tryPriority)
 
-// tryPriority asks for the lowest real-time priority in an OS thread, and gives it back.
+// tryPriority gives an OS thread the lowest real-time priority, and takes it away again.
 func tryPriority() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -118,22 +118,22 @@ func tryPriority() error {
 	return unix.SchedSetAttr(0, before, 0)
 }
 
-// schedFiltered reports whether a seccomp filter forbids the call. It calls with arguments that the kernel refuses with
-// EINVAL before it checks any right (kernel/sched/syscalls.c, sched_setattr).
+// schedFiltered reports whether a seccomp filter forbids the system call. It makes the call with arguments that the
+// kernel refuses with EINVAL before it checks any right (kernel/sched/syscalls.c, sched_setattr).
 func schedFiltered() bool {
 	_, _, e := unix.RawSyscall(unix.SYS_SCHED_SETATTR, 0, 0, 0)
 	return e == unix.EPERM || e == unix.EACCES || e == unix.ENOSYS
 }
 
 // giveRealTime returns the command that gives real-time to a control group of version 1 (CONFIG_RT_GROUP_SCHED). A
-// group has no more than its parent, and the group of a container runtime has none (kernel/sched/rt.c,
-// tg_rt_schedulable). From within the container none of these files can be written.
+// group cannot have more than its parent, and the group of a container runtime has none (kernel/sched/rt.c,
+// tg_rt_schedulable). None of these files can be written from within the container.
 func giveRealTime(group procfs.Group, file string) string {
 	switch {
 	case procfs.ContainerOf([]string{group.Path}).ID != "":
 		return "echo 100000 >/sys/fs/cgroup/cpu" + filepath.Join(filepath.Dir(group.Path), procfs.RealTimeFile) +
 			" on the host, then docker run --cpu-rt-runtime=95000 --cap-add SYS_NICE ..."
-	case group.Path == "/": // a container's own view, as a rule
+	case group.Path == "/": // usually a container's own view
 		return "goprof on the host"
 	}
 	return "echo 95000 >" + file

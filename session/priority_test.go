@@ -13,8 +13,8 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// TestWhyNoPriority: each rule that keeps goprof from real-time priority is told by its name. Root is not told to
-// become root.
+// TestWhyNoPriority: the reason names the rule that keeps goprof from real-time priority. A user who is root is not
+// advised to become root.
 func TestWhyNoPriority(t *testing.T) {
 	for _, c := range []struct {
 		facts     priorityFacts
@@ -37,7 +37,7 @@ func TestWhyNoPriority(t *testing.T) {
 	}
 }
 
-// TestHindrancesInWords: what kept goprof from a CPU has a cause and a cure, and no cure takes a guard away from the
+// TestHindrancesInWords: each reason why goprof had no CPU has a cause and a cure. No cure removes a protection of the
 // whole machine.
 func TestHindrancesInWords(t *testing.T) {
 	for h := ptrace.NoHindrance + 1; int(h) < ptrace.NumHindrances; h++ {
@@ -48,7 +48,7 @@ func TestHindrancesInWords(t *testing.T) {
 	}
 }
 
-// TestWithoutVisits: a goprof that visits no CPUs is told the cause that there was, and no other one's cure.
+// TestWithoutVisits: if goprof visits no CPUs, the note has the actual cause, and no other cause's cure.
 func TestWithoutVisits(t *testing.T) {
 	lacks := func() (why, cure string) { return "it lacks CAP_SYS_NICE", "sudo goprof ..." }
 	has := func() (why, cure string) { return "", "" }
@@ -74,7 +74,7 @@ func TestWithoutVisits(t *testing.T) {
 	}
 }
 
-// TestGiveRealTime: a container's group has no more time than the group above it, and only the host can give any.
+// TestGiveRealTime: a container's group has no more time than the group above it, and only the host can give it time.
 func TestGiveRealTime(t *testing.T) {
 	id := strings.Repeat("0123456789abcdef", 4)
 	for path, want := range map[string]string{

@@ -18,78 +18,74 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// RecordOptions say how to record.
 type RecordOptions struct {
 	Duration time.Duration // from the first look on; 0 is until ctx is done
 	Mode     Mode          // "" is CPUMode
-	Interval time.Duration // between two samples of a thread: of CPU time, in other modes than CPUMode of time
-	Depth    int           // frames a stack may have, 0 is unwind.DefaultDepth
-	Threads  bool          // each stack begins with its thread
+	Interval time.Duration // between two samples of a thread: CPU time in CPUMode, otherwise elapsed time
+	Depth    int           // most frames of a stack; 0 is unwind.DefaultDepth
+	Threads  bool          // each stack begins with its thread's frame
 	Weight   profile.Weight
 	Engine   EngineName // not AutoEngine; "" is PtraceEngine
-	// Wants chooses threads by "name tid=N"; nil is all. The others are left alone, their CPU time too.
+	// Wants chooses threads by "name tid=N"; nil chooses all. Other threads are ignored, with their CPU time.
 	Wants func(thread string) bool
-	// GroupThreads makes one of the threads of a pool, and HideInternal one of frames that only pass calls
-	// on: see package naming.
+	// GroupThreads merges the threads of a pool. HideInternal leaves out frames that only pass calls on. See package
+	// naming.
 	GroupThreads, HideInternal bool
-	// SureLeaf counts a leaf that is a guess for the innermost method that is certain.
+	// SureLeaf replaces a leaf that is a guess with the innermost method that is certain.
 	SureLeaf bool
 	// MaxOverhead is the share of CPU time that pauses may cost; see sampler.Config. 0 is any.
 	MaxOverhead float64
-	// Visits are made between two samples, to show how far the recording is. Nothing is walked meanwhile, so a visit
-	// should be short.
+	// Visits are called between two samples, to show the recording so far. No stack is walked during a visit, so it should
+	// be short.
 	Visits <-chan Visit
-	// States chooses looks by what the thread did, in modes that are wall-clock ones; nil is all.
+	// States chooses looks by the thread's state, in wall-clock modes; nil chooses all.
 	States func(profile.State) bool
-	// LeaveIdle leaves out looks at the JVM's own threads while these have nothing to do (own_threads.go), in modes
-	// that are wall-clock ones.
+	// LeaveIdle leaves out looks at idle threads of the JVM itself (own_threads.go), in wall-clock modes.
 	LeaveIdle bool
-	// NonBlocking and NativeOnce are wall.Options, for modes that are wall-clock ones.
+	// NonBlocking and NativeOnce are wall.Options, for wall-clock modes.
 	NonBlocking, NativeOnce bool
-	// Min leaves out waits that are shorter: with WaitingMode and PerfEngine.
+	// Min leaves out shorter waits, with WaitingMode and PerfEngine.
 	Min time.Duration
-	// Wakers wants to know what has ended each wait: with WaitingMode and PerfEngine. See TryWakers.
+	// Wakers asks what has ended each wait, with WaitingMode and PerfEngine. See TryWakers.
 	Wakers bool
-	// Chain is how many wakers of a wait are wanted: its own waker, the waker of that waker's last wait, and so on. 0 is
-	// one.
+	// Chain is how many wakers are recorded for each wait: its own waker, the waker of that waker's last wait, and so on.
+	// 0 is one.
 	Chain int
 	// Sink gets each sample with its time, if it is not nil.
 	Sink Sink
-	// Full, if not nil, is called with the stacks so far when they need much memory. The profile then forgets them.
-	// Full is for callers that get the samples by Sink, and need only sums from the profile. It is called on the
-	// goroutine that walks stacks. With Threads the profile keeps all stacks, because names of threads may be learnt
-	// late.
+	// Full, if not nil, is called with the stacks so far when they need much memory. The profile then forgets them. Full
+	// is for callers that get the samples by Sink, and need only sums from the profile. It is called on the goroutine that
+	// walks stacks. With Threads the profile keeps all stacks, because names of threads may become known late.
 	Full func(stacks *profile.Profile)
-	// Member makes the engine, if it is not nil and Mode is CPUMode: an engine of the kind that Engine names, which takes
-	// samples together with those of other recordings.
+	// Member, if it is not nil and Mode is CPUMode, returns the engine: an engine of the kind that Engine names, which
+	// takes samples together with those of other recordings.
 	Member func(pid int) sampler.Engine
-	// Yield ends the recording, with ErrCut, if PtraceEngine would show more of this program (yield.go).
+	// Yield ends the recording with ErrCut if PtraceEngine would show more of this program (yield.go).
 	Yield bool
-	// Pace is that of sampler.Config.
+	// Pace is sampler.Config's.
 	Pace *atomic.Int64
-	// Started gets the engine before it runs, if it is not nil.
+	// Started, if not nil, gets the engine before it runs.
 	Started func(sampler.Engine)
-	// Lean is for recordings that go on for good, beside many others (habits.go). Their stacks go to Sink alone, and the
-	// profile has only the account. The caller sees to goprof's priority.
+	// Lean is for recordings that run without end beside many others (habits.go). Their stacks go to Sink alone, and the
+	// profile has only the account. The caller sets goprof's priority.
 	Lean bool
-	// Event is sampled in place of CPU time, if it is not nil. Engine is then PerfEngine.
+	// Event, if not nil, is sampled in place of CPU time. Then Engine is PerfEngine.
 	Event *EventPlan
-	// MostSamples bounds the samples of Event in a second; 0 is a usual value.
+	// MostSamples bounds the samples of Event in a second; 0 is the default.
 	MostSamples float64
-	// Kernel wants the kernel's frames above those of the program: with PerfEngine.
+	// Kernel asks for the kernel's frames above those of the program, with PerfEngine.
 	Kernel bool
 	// Part is the recording's name if several go into one file, each with a Session of its own.
 	Part string
 }
 
-// Visit is called in the middle of a recording, with the profile so far and its account. It may use both only until it
-// returns.
+// Visit is called during a recording, with the profile so far and its account. It may use both only until it returns.
 type Visit func(*profile.Profile, *profile.Summary)
 
 // queueLength is how many snapshots can wait for their walk; see queueFor.
 const queueLength = 256
 
-// Record samples the JVM until ctx is done or the process ends: both are normal ends.
+// Record samples the JVM until ctx is done or the process ends. Both are normal ends.
 func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profile, profile.Summary, error) {
 	if opt.Depth > 0 {
 		s.Walker.MaxDepth = opt.Depth
@@ -114,7 +110,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		s.dir.allNames, s.dir.every = opt.Wants != nil, has.list
 		r.profile, r.before = p, before
 		r.readSoon(&config)
-		r.findContexts() // a hint says where the thread's context is
+		r.findContexts() // a hint has the address of the thread's context
 		r.refreshHints(0)
 		r.beginTimed()
 		r.countAllocated()
@@ -158,7 +154,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		r.endIO()
 		r.countAllocated()
 		r.tellStarts()    // after countAllocated, which may find new threads
-		s.Walker.Forget() // its memory is needed to write the result
+		s.Walker.Forget() // writing the result needs this memory
 		s.VM.Forget()
 	}) {
 		stop()
@@ -188,8 +184,9 @@ func (r *recording) configure(c *sampler.Config) {
 	c.Lean, c.MostSamples = o.Lean, o.MostSamples
 }
 
-// strangerShare: the search for unknown threads that are late for a safepoint may take one part in so many of the time.
-// Without this bound a thread that only the JVM's memory names, and not the kernel, would be searched in each tick.
+// strangerShare: the search for unknown threads that are late for a safepoint may take this fraction of the time (one
+// part in 10). Without the bound, a thread that is only in the JVM's memory, and not in the kernel's list, would be
+// searched at each tick.
 const strangerShare = 10
 
 type recording struct {
@@ -204,16 +201,16 @@ type recording struct {
 	ending
 
 	bunch   bunch
-	stack   profile.Stack // of the look that is taken
-	virtual profile.Stack // the part of stack that is a virtual thread's
+	stack   profile.Stack // of the present look
+	virtual profile.Stack // the part of stack that belongs to a virtual thread
 	threadNames
 	mappings
 	kernel  kernelFrames
 	group   memoryGroup
-	events  *eventReader // of a recording of an event
+	events  *eventReader // in a recording of events
 	shares  *allocShares // nil if no buffers are read
-	unfreed *unfreed     // nil if no event is about memory that is not freed
-	// unmounted counts virtual threads that no carrier runs. It is nil if they are not wanted.
+	unfreed *unfreed     // nil unless an event is about memory that is not freed
+	// unmounted counts virtual threads without a carrier. It is nil if they are not wanted.
 	unmounted *unmounted
 	contexts  contexts
 	surveyed  surveyed // of generated code
@@ -227,18 +224,18 @@ type recording struct {
 	bounds
 }
 
-// advice is what the sampler knows of threads.
+// advice is what the sampler has been told about threads.
 type advice struct {
 	advised    int                 // the round of the directory that the sampler knows
 	hints      map[int]ptrace.Hint // the sampler's hints
 	carriers   map[int]bool        // threads that were seen to run virtual threads
-	newThreads <-chan struct{}     // has a message if an unknown thread is late; nil if these are not looked for
+	newThreads <-chan struct{}     // gets a message if an unknown thread is late; nil if unknown threads are not searched
 	strangers  sparing             // bounds the search for such threads
 }
 
 type ending struct {
 	stop     context.CancelFunc
-	hangs    <-chan struct{} // closed when the sampling thread does not end
+	hangs    <-chan struct{} // closed if the sampling thread does not end
 	yielding yielding
 }
 
@@ -250,15 +247,15 @@ type threadNames struct {
 	folder naming.Folder
 }
 
-// mappings says since when the process has its present mappings.
+// mappings notes when the process got its present mappings.
 type mappings struct {
 	mapped   uint64 // their generation
-	mappedAt int64  // when that was seen to have changed
+	mappedAt int64  // when a change was last noticed
 }
 
 type bounds struct {
 	caches cacheBound
-	kept   int // how many nodes the profile must have to be handed over
+	kept   int // how many nodes the profile must have before it is handed over
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
@@ -271,8 +268,7 @@ func (s *Session) recording(opt RecordOptions) *recording {
 	return r
 }
 
-// eventQueue is how many looks of events and of context switches can wait. Many of them may come at once, and all are
-// counted.
+// eventQueue is how many looks of events and of context switches can wait. Many may come at once, and all are counted.
 const eventQueue = 8192
 
 func (r *recording) queueLength() int {
@@ -286,23 +282,23 @@ func (r *recording) queueLength() int {
 	return n
 }
 
-// remapEvery is how often goprof reads what the process has mapped, and whether it is still there. remapShare bounds
-// the part of the time that this may take: the stacks of ten thousand threads are twenty thousand mappings.
+// remapEvery is how often goprof checks the process's mappings, and whether it still lives. remapShare bounds the share
+// of the time that this may take: the stacks of ten thousand threads are twenty thousand mappings.
 const (
 	remapEvery = time.Second
 	remapShare = 100
 )
 
-// takeAll takes the looks that the sampler hands over, until the sampler ends or its thread hangs. Meanwhile it also
-// takes allocation buffers, draws virtual threads that no carrier runs, and shows the profile to visitors. At each tick
-// of idle it does the work that must be done even if no looks come.
+// takeAll takes the looks that the sampler hands over, until the sampler ends or its thread hangs. In between, it also
+// takes allocation buffers, draws virtual threads without a carrier, and shows the profile to visitors. At each tick of
+// idle it does the work that must be done even if no looks come.
 func (r *recording) takeAll(queue *sampler.Queue) {
 	r.queue = queue
 	r.unmounted.begin()
 	idle := sampler.NewPulse(remapEvery, 0)
 	defer idle.Stop()
 	var mapped sparing
-	quiet := 0 // ticks in a row without a look
+	quiet := 0 // consecutive ticks without a look
 	for {
 		select {
 		case snap, ok := <-queue.Looks():
@@ -320,8 +316,8 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 		case <-r.hangs:
 			return
 		case <-idle.C:
-			// Another library may have been mapped in the place of an old one. The process may also have called exec, which
-			// nothing else notices while all threads are idle.
+			// A new library may be mapped in place of an old one. The process may also have called exec, which nothing else
+			// notices while all threads are idle.
 			idle.Next(r.nextIdle())
 			if quiet++; quiet > 1 && (quiet-1)%r.habits.quiet != 0 {
 				continue
@@ -352,7 +348,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 	}
 }
 
-// nextIdle returns the parameters of a Pulse: when takeAll checks the process again.
+// nextIdle returns the parameters for a Pulse: when takeAll next checks the process.
 func (r *recording) nextIdle() (every, shift time.Duration) {
 	if every = r.habits.remap; r.habits.spread {
 		shift = time.Duration(r.Process.PID()) * time.Second % every
@@ -360,8 +356,8 @@ func (r *recording) nextIdle() (every, shift time.Duration) {
 	return every, shift
 }
 
-// alive ends the recording of a process that has become another program by exec. The sampler does not notice that:
-// there still is a process of this number, and it runs.
+// alive ends the recording if the process has become another program by exec. The sampler does not notice that: a
+// process with this number still runs.
 func (r *recording) alive() bool {
 	if r.Process.Alive() == nil {
 		return true
@@ -370,10 +366,10 @@ func (r *recording) alive() bool {
 	return false
 }
 
-// maxPools bounds how many threads' labels are kept.
+// maxPools bounds the number of threads' labels that are kept.
 const maxPools = 1 << 16
 
-// pool returns the label of a thread's pool if threads are grouped by pools, and otherwise the label itself.
+// pool returns the label of a thread's pool if threads are grouped by pool. Otherwise it returns the label itself.
 func (r *recording) pool(label string) string {
 	if !r.opt.GroupThreads {
 		return label
@@ -381,7 +377,7 @@ func (r *recording) pool(label string) string {
 	return profile.Cached(r.pools, maxPools, label, func() string { return naming.PoolLabel(label) })
 }
 
-// follow looks up a thread that was sampled, and reports whether it is wanted.
+// follow looks up the thread of a sample, and reports whether the thread is wanted.
 func (r *recording) follow(snap *look.Look) bool {
 	r.refreshHints(snap.TID)
 	h, known := r.hints[snap.TID]
@@ -394,7 +390,7 @@ func (r *recording) follow(snap *look.Look) bool {
 	return !h.Skip
 }
 
-// hint returns what the sampler should know of a thread.
+// hint returns what the sampler should know about a thread.
 func (r *recording) hint(tid int) (h ptrace.Hint) {
 	if th := r.dir.threads[tid]; th != nil {
 		h = th.hint(r.VM)
@@ -403,13 +399,13 @@ func (r *recording) hint(tid int) (h ptrace.Hint) {
 	h.Soon = r.isCarrier(tid)
 	if r.opt.Wants != nil {
 		label := r.dir.label(tid)
-		h.Skip = !r.opt.Wants(label[1 : len(label)-1]) // a name may have brackets of its own
+		h.Skip = !r.opt.Wants(label[1 : len(label)-1]) // a name may itself have brackets
 	}
 	return h
 }
 
-// refreshHints looks for the thread tid if it is unknown, and for all threads now and then. It gives the sampler the
-// hints of all new threads, because the first look at a thread already needs its hint.
+// refreshHints looks for the thread tid if it is unknown, and for all threads from time to time. It gives the sampler
+// the hints of all new threads, because the first look at a thread already needs its hint.
 func (r *recording) refreshHints(tid int) {
 	r.dir.get(tid)
 	if r.dir.round == r.advised {
@@ -432,7 +428,7 @@ func (s *Session) meta(opt RecordOptions) profile.Meta {
 	if opt.Event != nil {
 		mode, interval = opt.Event.Name, 0
 	}
-	host, _ := os.Hostname() // "": not known
+	host, _ := os.Hostname() // "" if it is not known
 	return profile.Meta{
 		Host:      host,
 		PID:       s.Process.PID(),
@@ -448,5 +444,5 @@ func (s *Session) meta(opt RecordOptions) profile.Meta {
 	}
 }
 
-// now is CLOCK_MONOTONIC, by which snapshots are dated.
+// now reads CLOCK_MONOTONIC, by which snapshots are dated.
 func now() int64 { return ptrace.Monotonic() }

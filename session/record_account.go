@@ -16,7 +16,7 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// account brings the profile's account up to date and sums it up.
+// account updates the profile's account and sums it up.
 func (r *recording) account() profile.Summary {
 	stats := r.sampler.Stats()
 	r.manner.settleAll() // before names change
@@ -38,7 +38,7 @@ func (r *recording) account() profile.Summary {
 	sum.Hindered = hindered(&stats.Holds)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
 	sum.Notes = append(append(sum.Notes, r.kernel.notes()...), r.contextNotes(stats.NoSpans)...)
-	// The memory of a process that is killed is gone before its last thread is.
+	// When a process is killed, its memory is gone before its last thread.
 	sum.Notes = append(sum.Notes, r.group.endNotes(stats.Ended || errors.Is(r.Process.Alive(), process.ErrGone))...)
 	sum.Links = r.contexts.account()
 	sum.OwnCPU = ownCPU() - r.before
@@ -55,7 +55,7 @@ func (r *recording) account() profile.Summary {
 // noPerf reports whether perf cannot take samples of CPU time with the rights that goprof has kept.
 var noPerf = sync.OnceValue(func() bool { return perf.TryWide(0) != nil })
 
-// rateLowered returns the rate to which a recording has come down. It is 0 if the rate is the one that was asked for.
+// rateLowered returns the rate to which a recording has slowed down. It is 0 if the rate is the requested one.
 func (r *recording) rateLowered(stats *sampler.Stats) float64 {
 	if stats.Interval > r.opt.Interval {
 		return float64(time.Second) / float64(stats.Interval)
@@ -63,7 +63,7 @@ func (r *recording) rateLowered(stats *sampler.Stats) float64 {
 	return 0
 }
 
-// ownCPU is the CPU time that goprof has used so far.
+// ownCPU returns the CPU time that goprof has used so far.
 func ownCPU() time.Duration {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts) != nil {

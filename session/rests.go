@@ -13,9 +13,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// With --native-once a thread is stopped where it comes to rest for the first time, and the stop shows its native
-// frames. Later a look without a stop may find the thread at rest in the same place. Then its native frames are the
-// same if each of their return addresses is still where it was.
+// With --native-once a thread is stopped when it is first seen at rest, and the stop shows its native frames. Later, a
+// look without a stop may find the thread at rest in the same place. Its native frames are the same if each of their
+// return addresses is still in its place.
 
 // nativeRests are the native parts of the stacks of threads at rest.
 type nativeRests map[int][]nativeRest
@@ -31,10 +31,10 @@ type nativeRest struct {
 
 type returnTo struct {
 	sp, pc uint64
-	at     []uint64 // the words that may be the return address: they hold pc; none if a leaf has it in a register
+	at     []uint64 // the words that may be the return address, because they hold pc; none if a leaf has it in a register
 }
 
-// maxRestsKept is how many rests are kept of a thread: as many as the sampler remembers.
+// maxRestsKept is the number of rests that are kept for a thread: as many as the sampler remembers.
 const maxRestsKept = 8
 
 // note keeps the native part of a stack that was walked with all registers.
@@ -54,7 +54,7 @@ func (k nativeRests) note(s *Session, snap *process.Snapshot, stack *profile.Sta
 		whole: n == len(stack.Frames)}
 	end := n
 	if !r.whole {
-		end++ // the address that leads to generated code
+		end++ // the return address into generated code
 	}
 	for i := 1; i < end; i++ {
 		to := returnTo{sp: stack.Frames[i].SP, pc: stack.Frames[i].PC}
@@ -63,9 +63,9 @@ func (k nativeRests) note(s *Session, snap *process.Snapshot, stack *profile.Sta
 				to.at = append(to.at, at)
 			}
 		}
-		// The return addresses above say which function the leaf is: no caller calls two functions from one place.
+		// The return addresses above show which function the leaf is: no caller calls two functions from one place.
 		if len(to.at) == 0 && (i > 1 || !cpu.ReturnsInRegister) {
-			return // not by a plain call
+			return // it was not a plain call
 		}
 		r.returns = append(r.returns, to)
 	}
@@ -76,7 +76,7 @@ func (k nativeRests) note(s *Session, snap *process.Snapshot, stack *profile.Sta
 	k[snap.TID] = kept
 }
 
-// restingPC returns the pc that /proc shows while the thread is at rest: the one behind the system call. A stop that
+// restingPC returns the pc that /proc shows while the thread is at rest: the one after the system call. A stop that
 // interrupts a call sets the pc back, so that the call is made again.
 func restingPC(cpu *arch.CPU, snap *process.Snapshot) uint64 {
 	pc := snap.Regs[cpu.PC]
@@ -94,7 +94,7 @@ func returnAt(snap *process.Snapshot, addr uint64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(snap.Stack[at:]) &^ snap.PACMask, true
 }
 
-// complete replaces the gap of a look without a stop by the native frames that are kept.
+// complete replaces the gap of a look without a stop with the kept native frames.
 func (k nativeRests) complete(s *Session, snap *process.Snapshot, stack *profile.Stack) {
 	gap := unwind.UnstoppedGap(stack)
 	if gap < 0 {
@@ -109,7 +109,7 @@ func (k nativeRests) complete(s *Session, snap *process.Snapshot, stack *profile
 			continue
 		}
 		if !r.whole && !vmstructs.SameFrame(rest[0].SP, r.returns[len(r.returns)-1].sp) {
-			continue // the Java frames begin at another place than they did
+			continue // the Java frames now begin at another place
 		}
 		frames := append(append([]profile.Frame(nil), r.frames...), rest...)
 		if stack.Carrier > 0 {
@@ -123,7 +123,7 @@ func (k nativeRests) complete(s *Session, snap *process.Snapshot, stack *profile
 	}
 }
 
-// returnsUnchanged reports whether every return address is where it was.
+// returnsUnchanged reports whether every return address is still in its place.
 func (r *nativeRest) returnsUnchanged(snap *process.Snapshot) bool {
 	for i := range r.returns {
 		for _, at := range r.returns[i].at {

@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package session attaches to a live JVM, records it, or looks at all its threads once. It connects packages sampler,
-// unwind and profile, and counts the result of every look. If a process cannot be attached to, package diagnose, which
+// unwind and profile, and counts the result of every look. If it cannot attach to a process, package diagnose, which
 // imports this one, explains why.
 package session
 
@@ -19,15 +19,15 @@ import (
 type Session struct {
 	Process *process.Process
 	VM      *vmstructs.VM
-	Walker  *unwind.Walker // makes stacks of snapshots
-	// Soon is how long after a thread was let go its frames in the heap may have been read (virtual.go).
+	Walker  *unwind.Walker // makes stacks from snapshots
+	// Soon bounds the time between a thread's release and a reading of its frames in the heap (virtual.go).
 	Soon   time.Duration
 	dir    *directory
-	memory *ptrace.Memory // for what is read on the sampling thread
+	memory *ptrace.Memory // for reads on the sampling thread
 
-	safepoints *safepoints // of WatchSafepoints
+	safepoints *safepoints // set by WatchSafepoints
 
-	timeOffset time.Duration // how far its CLOCK_MONOTONIC is ahead of goprof's
+	timeOffset time.Duration // how far the target's CLOCK_MONOTONIC is ahead of goprof's
 }
 
 // startTries and startWait bound how long goprof waits for a JVM that has just started.
@@ -69,7 +69,7 @@ func open(pid int, opened func(*process.Process)) (*Session, error) {
 	vm.SetClock(now)
 	s := &Session{Process: p, VM: vm, Walker: unwind.New(p, vm), Soon: soon,
 		dir: newDirectory(p, vm), memory: ptrace.NewMemory(p), timeOffset: timeOffset(pid)}
-	// Without that mapping it is not known where memory ends.
+	// Without the mapping of the stack, it is not known where memory ends.
 	if maps := p.Mappings(); len(maps) > 0 && maps[len(maps)-1].Path == "[stack]" {
 		s.Walker.MemoryEnds(maps[len(maps)-1].End)
 	}
@@ -91,9 +91,8 @@ func OpenVM(p *process.Process) (vm *vmstructs.VM, err error) {
 	return nil, err
 }
 
-// RawNames leaves the names of Java methods as the JVM has them (package naming says how they differ). It is
-// to be called before the first stack.
+// RawNames keeps the names of Java methods as the JVM has them (package naming lists the differences). Call it before
+// the first stack.
 func (s *Session) RawNames() { s.Walker.RawNames = true }
 
-// Close lets go of the process.
 func (s *Session) Close() error { return s.Process.Close() }

@@ -8,7 +8,7 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// TestDeepStacksLeaveMemory: however deep stacks may be, the snapshots in use are small together.
+// TestDeepStacksLeaveMemory: however deep stacks may be, all snapshots together need little memory.
 func TestDeepStacksLeaveMemory(t *testing.T) {
 	if n := queueFor(stackLimit(0)); n != queueLength {
 		t.Errorf("%d snapshots of stacks as deep as others", n)

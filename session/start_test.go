@@ -21,9 +21,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// The cost of a start is measured in a process that has done nothing else: this test binary, started anew with the
-// JVM's number in startPID. startAgain is how often it attaches. startProfile is a file for a CPU profile; one start
-// is too short for that:
+// The cost of a start is measured in a process that has done nothing else: this test binary, started again with the
+// JVM's number in startPID. startAgain is how often it attaches. startProfile is a file for a CPU profile; for that,
+// one start is too short:
 //
 //	GOPROF_START_AGAIN=200 GOPROF_START_PROFILE=/tmp/start.pprof go test ./session -run '^$' -bench Start -benchtime 1x
 const (
@@ -32,13 +32,13 @@ const (
 	startProfile = "GOPROF_START_PROFILE"
 )
 
-// start is what the started process tells: CPU milliseconds since it began.
+// start is the output of the started process: CPU milliseconds since its beginning.
 type start struct {
-	Attached, Warm, First float64 // when the first stack is there
-	Top, Truncated        string  // that stack
+	Attached, Warm, First float64 // First: when the first stack is complete
+	Top, Truncated        string  // of that stack
 }
 
-// TestStartChild is no test: BenchmarkStart starts it as a process.
+// TestStartChild is not a test: BenchmarkStart starts it as a process.
 func TestStartChild(t *testing.T) {
 	pid, err := strconv.Atoi(os.Getenv(startPID))
 	if err != nil {
@@ -116,15 +116,15 @@ func startElsewhere(t testing.TB, pid int) (st start) {
 	return st
 }
 
-// startsEach is how often goprof attaches to each JVM. The least CPU time counts: on a busy machine the same work
-// uses more CPU time.
+// startsEach is how often goprof attaches to each JVM. The lowest CPU time counts: on a busy machine the same work uses
+// more CPU time.
 const startsEach = 5
 
-// maxStartRatio: a start on a JVM with 10,000 classes may take so many times as long as one on a JVM with few.
+// maxStartRatio bounds how many times longer a start takes on a JVM with 10,000 classes than on one with few.
 const maxStartRatio = 2
 
-// TestStart: goprof samples a JVM with 10,000 classes as soon as one with few, and the first stack is as good as
-// any. BenchmarkStart tells how many milliseconds that takes.
+// TestStart: goprof samples a JVM with 10,000 classes as soon as one with few, and the first stack is as good as any.
+// BenchmarkStart measures how many milliseconds that takes.
 func TestStart(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		many := jvmtest.Start(t, jdk, "truth.ManyClasses")

@@ -13,10 +13,10 @@ import (
 )
 
 // This file finds out what a thread did or waited for. The kernel knows files and sockets. The JVM knows locks and
-// sleeps, which the kernel sees only as futexes. If the JVM's state could not be read, because a collector was moving
+// sleeps, which are only futexes for the kernel. If the JVM's state could not be read, because a collector was moving
 // the thread's object, the topmost Java frame decides.
 
-// stateOf returns the state of a thread that was looked at, and what it waits for, if that is known.
+// stateOf returns the state of a thread at a look, and what the thread waits for, if that is known.
 func stateOf(w *look.Waiting, stack *profile.Stack) (profile.State, string) {
 	switch {
 	case w.State == 'T' || w.State == 't':
@@ -51,7 +51,7 @@ func stateOfFile(w *look.Waiting) (profile.State, string) {
 		return profile.File, what
 	case look.Pipe:
 		return profile.File, strings.TrimSpace("pipe " + what)
-	case look.NoFile: // it could not be asked
+	case look.NoFile: // the kernel could not be asked
 		switch w.Call {
 		case arch.CallAccept, arch.CallConnect, arch.CallReceive, arch.CallSend, arch.CallSelect:
 			return profile.Socket, what
@@ -60,8 +60,8 @@ func stateOfFile(w *look.Waiting) (profile.State, string) {
 	return profile.InNative, ""
 }
 
-// stateOfJava returns the state of a thread by what the JVM says of it, or by its stack if the JVM could not be asked.
-// It returns false if neither says what the thread waits for.
+// stateOfJava returns the state of a thread by what the JVM knows of it, or by its stack if the JVM's state could not
+// be read. It returns false if neither shows what the thread waits for.
 func stateOfJava(w *look.Waiting, stack *profile.Stack) (profile.State, bool) {
 	if w.Java.Monitor {
 		return profile.Blocked, true
@@ -82,7 +82,7 @@ func stateOfJava(w *look.Waiting, stack *profile.Stack) (profile.State, bool) {
 	return stateOfMethod(stack)
 }
 
-// waits are the states of threads by how they wait.
+// waits maps the JVM's kinds of waits to states of threads.
 var waits = map[vmstructs.Wait]profile.State{
 	vmstructs.WaitsToEnter: profile.Blocked, vmstructs.WaitsForNotify: profile.Waiting,
 	vmstructs.WaitsForUnpark: profile.Parked, vmstructs.WaitsForTime: profile.Sleeping,
@@ -96,7 +96,7 @@ var nativeWaits = map[string]profile.State{"epoll_wait": profile.Socket, "epoll_
 	"__libc_read": profile.File, "write": profile.File, "__libc_write": profile.File, "pread64": profile.File,
 	"pwrite64": profile.File, "fsync": profile.File, "fdatasync": profile.File}
 
-// stateOfStack returns the state by the stack alone, for a wait that was over before the JVM could be asked.
+// stateOfStack returns the state by the stack alone, for a wait that was over before the JVM's state could be read.
 func stateOfStack(stack *profile.Stack) (profile.State, bool) {
 	for i := range stack.Frames {
 		f := &stack.Frames[i]

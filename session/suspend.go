@@ -8,21 +8,22 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// StopAfterSuspend makes Ctrl-Z stop goprof only when it holds no thread, until the function that it returns is called.
+// StopAfterSuspend delays the stop by Ctrl-Z until goprof holds no thread. It has effect until the returned function is
+// called.
 func StopAfterSuspend() (end func()) { return ptrace.StopAfterSuspend() }
 
-// StopAround is StopAfterSuspend for a program that has something to do before it stops, and after it: around is called
-// with the signal and with what stops this process, and returns when it goes on.
+// StopAround is StopAfterSuspend for a program that must do something before and after its stop. around gets the
+// signal, and a function stop that stops this process and returns when the process continues.
 func StopAround(around func(sig unix.Signal, stop func())) (end func()) {
 	return ptrace.StopAround(around)
 }
 
-// LetSysmonRest lets Go's runtime wake sampling threads up less often. Call it when nothing more will be started.
+// LetSysmonRest makes Go's runtime wake up sampling threads less often. Call it when nothing more will be started.
 func LetSysmonRest() { ptrace.LetSysmonRest() }
 
-// StartWatchdog starts this program once more with these arguments, which must call Watch. That process makes goprof
-// let go of all threads when goprof was stopped by force (SIGSTOP).
+// StartWatchdog starts this program once more with these arguments, which must call Watch. The new process makes goprof
+// release all threads if goprof was stopped by force (SIGSTOP).
 func StartWatchdog(args ...string) (end func()) { return ptrace.StartWatchdog(args...) }
 
-// Watch is what the watchdog process runs.
+// Watch is the main function of the watchdog process.
 func Watch() { ptrace.Watch() }

@@ -11,11 +11,11 @@ import (
 	"goprof/unwind"
 )
 
-// Each look goes through the same steps, whatever is recorded:
+// Each look goes through the same steps in every kind of recording:
 //
 //	wanted -> walk -> prove -> shape -> account -> tell
 //
-// All looks that wait in the queue are walked together (sampler/queue.go). One read then proves the data that all of
+// All looks that wait in the queue are walked together (sampler/queue.go). Then one read proves the data that all of
 // these walks used, and one check shows that the process still exists.
 
 // manner is what differs between recordings of CPU time (cpu.go), of events (event.go) and of wall-clock time
@@ -23,56 +23,56 @@ import (
 type manner interface {
 	// together is how many looks may be walked together.
 	together() int
-	// wanted reports whether a look is to be walked.
+	// wanted reports whether a look must be walked.
 	wanted(snap *look.Look) bool
-	// walked is called right after the walk, for what else is to be read of the process.
+	// walked is called right after the walk, to read more of the process.
 	walked(snap *look.Look, stack *profile.Stack)
-	// seen is when the thread was last known to stand where the look shows it.
+	// seen returns when the thread was last known to be where the look shows it.
 	seen(snap *look.Look) int64
 	// lose counts a look that shows nothing.
 	lose(snap *look.Look, why profile.Reason)
 	// shape completes a proven stack for the profile. It returns false if the look does not count.
 	shape(snap *look.Look, stack *profile.Stack) bool
-	// count adds a look to the profile, under the root of its thread, and tells the Sink.
+	// count adds a look to the profile, under the root of its thread, and hands it to the Sink.
 	count(snap *look.Look, stack *profile.Stack, root string)
-	// settleAll brings the profile up to date with looks that go on.
+	// settleAll updates the profile with looks that still continue.
 	settleAll()
 	// end is called when no more looks come.
 	end()
-	// move finds the new places of kept looks after the stacks of the profile were taken.
+	// move finds new places for kept looks after the stacks of the profile were taken.
 	move(from *profile.Profile)
-	// account adds to the account what only such a recording says.
+	// account adds the facts to the account that only this kind of recording has.
 	account(sum *profile.Summary, stats *sampler.Stats)
 }
 
-// Most kinds of recordings do nothing at these moments.
+// In most kinds of recordings these steps do nothing.
 func (r *recording) walked(*look.Look, *profile.Stack) {}
 func (r *recording) settleAll()                        {}
 func (r *recording) end()                              {}
 func (r *recording) move(*profile.Profile)             {}
 
 const (
-	// mostTogether is how many looks are walked together. Each has a stack of its own meanwhile.
+	// mostTogether bounds the looks that are walked together. Each has a stack of its own until all are walked.
 	mostTogether = 32
-	// stacksTogether bounds the bytes of their stacks. A proof holds what all of them have met.
+	// stacksTogether bounds the bytes of their stacks. One proof holds what all their walks have used.
 	stacksTogether = 1 << 20
 )
 
-// bunch are the looks that are walked together.
+// bunch holds the looks that are walked together.
 type bunch struct {
 	looks  []*look.Look
-	wanted []wantedLook // those of them that count
+	wanted []wantedLook // the looks that count
 	walks  []unwind.Together
-	stacks [mostTogether]profile.Stack // by index of wanted
+	stacks [mostTogether]profile.Stack // by index in wanted
 }
 
-// wantedLook is a look that counts. walk is its walk's index; -1: there is nothing to walk.
+// wantedLook is a look that counts. walk is the index of its walk; -1: there is nothing to walk.
 type wantedLook struct {
 	*look.Look
 	walk int
 }
 
-// takeTogether takes a look, and the looks that wait behind it in the queue, and gives them back.
+// takeTogether takes a look and those that wait after it in the queue, and then returns them to the queue.
 func (r *recording) takeTogether(first *look.Look, queue *sampler.Queue) {
 	b := &r.bunch
 	b.fill(first, queue, r.manner.together())
@@ -108,7 +108,7 @@ func (r *recording) take() {
 			continue
 		}
 		if r.isTooOld(snap) {
-			r.manner.lose(snap, profile.Stale) // without a walk, so that younger ones have theirs in time
+			r.manner.lose(snap, profile.Stale) // without a walk, so that younger looks are walked in time
 			continue
 		}
 		stack := &b.stacks[len(b.wanted)]
@@ -168,7 +168,7 @@ func (r *recording) add(root string, stack *profile.Stack, n int64, d time.Durat
 	}
 }
 
-// walk makes a stack by what is known of the registers.
+// walk makes a stack from the known registers.
 func (s *Session) walk(snap *look.Look, stack *profile.Stack) {
 	if snap.Waiting.Unstopped {
 		s.Walker.WalkUnstopped(&snap.Snapshot, stack)

@@ -13,20 +13,20 @@ import (
 // stacks are walked, never while a thread is stopped.
 
 // Sink gets the samples of a recording one by one. All calls of one recording come from one goroutine. Of its
-// arguments a Sink may keep only Funcs and names.
+// arguments, a Sink may keep only Funcs and names.
 type Sink interface {
-	// Begin is called first, with what is known of the recording then.
+	// Begin is called first, with what is known of the recording at that time.
 	Begin(at profile.Instant, m profile.Meta)
-	// Sample is called for each sample when it is counted. The samples are not in the order of time. The sum of their
-	// Looks is the number of samples of the profile. In wall-clock modes a Sample stands for all looks of about a
-	// second at a thread that has not moved, and At is the time of the first look.
+	// Sample is called for each sample when it is counted. Samples are not ordered by time. The sum of their Looks is the
+	// number of samples of the profile. In wall-clock modes, a Sample stands for all looks of about a second at a thread
+	// that has not moved, and At is the time of the first look.
 	Sample(s *profile.Sample)
-	// ThreadStart and ThreadEnd are called when the list of threads, which is read about each second, has a new thread
-	// or lacks one that it had. ThreadStart is not called for threads that were there before the recording. It is called
-	// later if a thread has no Java name yet: at the next Tick, at the thread's end, or at the recording's.
+	// ThreadStart and ThreadEnd are called when the list of threads, which is read about once a second, has a new thread
+	// or no longer has an old one. ThreadStart is not called for threads that existed before the recording. It is called
+	// later if a thread has no Java name yet: at the next Tick, at the thread's end, or at the recording's end.
 	ThreadStart(at profile.Instant, t profile.Thread)
 	ThreadEnd(at profile.Instant, t profile.Thread)
-	// Tick is called about each second, with the number of Java threads.
+	// Tick is called about once a second, with the number of Java threads.
 	Tick(at profile.Instant, javaThreads int)
 }
 
@@ -35,26 +35,27 @@ type telling struct {
 	sink   Sink
 	clock  clock
 	sample profile.Sample // reused: a new one for each call would be on the heap
-	stack  profile.Stack  // that of a look, with its leaf
-	begun  int64          // when the recording began to tell, CLOCK_MONOTONIC
-	frames int            // kept for looks that go on
+	stack  profile.Stack  // of the present look, with its leaf
+	begun  int64          // when the first sample could be handed over, CLOCK_MONOTONIC
+	frames int            // kept for looks that continue
 	untold map[threadState]untold
-	named  int // threads that were asked for their names when they came, since the last tick
-	// starts are those of threads that had no Java name. The kernel gives a new thread the name of the thread that made
-	// it, and the JVM changes that name when the thread runs (javaThread.cpp, JavaThread::thread_main_inner).
+	named  int // new threads whose names were read since the last tick
+	// starts are those of threads without a Java name. The kernel gives a new thread the name of the thread that made it,
+	// and the JVM changes that name when the thread runs (javaThread.cpp, JavaThread::thread_main_inner).
 	starts map[*listedThread]profile.Instant
 }
 
 const (
-	// maxKeptFrames bounds the frames that are kept of looks that go on, of 48 bytes each. The stacks of further looks
-	// come from the profile, which has no lines.
+	// maxKeptFrames bounds the frames that are kept for looks that continue, of 48 bytes each. The stacks of further looks
+	// come from the profile, which has no line numbers.
 	maxKeptFrames = 1 << 19
-	// maxNewNames is how many threads are asked for their names in a second because they are new. The names of others
-	// are read when they are sampled.
+	// maxNewNames bounds how many new threads' names are read in a second. The names of other threads are read when they
+	// are sampled.
 	maxNewNames = 64
 )
 
-// beginTimed begins to hand samples to the Sink, if there is one. Threads that are listed by now have not just started.
+// beginTimed starts handing samples to the Sink, if there is one. Threads that are already listed have not just
+// started.
 func (r *recording) beginTimed() {
 	r.dir.watch = nil
 	if r.opt.Sink == nil {
@@ -66,8 +67,7 @@ func (r *recording) beginTimed() {
 	r.dir.watch = r.tellThread
 }
 
-// tick informs the Sink that time has passed, and how many Java threads there are. It also lets maxNewNames more new
-// threads be asked for their names.
+// tick gives the Sink the time and the number of Java threads. Afterwards, nameNew may read maxNewNames more names.
 func (r *recording) tick() {
 	t := r.timed
 	if t == nil {
@@ -85,9 +85,9 @@ func (r *recording) tick() {
 	t.sink.Tick(t.clock.at(now()), java)
 }
 
-// tellThread reports that a thread came, or went. A listing can miss a thread while others end (fs/proc/base.c,
-// proc_task_readdir). So a thread that is listed late may have begun before the recording. Then it counts as present
-// from the start. A thread that ends before its beginning can be read counts as new.
+// tellThread reports that a thread started or ended. A listing can miss a thread while others end (fs/proc/base.c,
+// proc_task_readdir). So a thread that is listed late may have begun before the recording. Such a thread counts as
+// present from the start. A thread that ends before its beginning can be read counts as new.
 func (r *recording) tellThread(th *listedThread, ended bool) {
 	t := r.timed
 	if ended {
@@ -112,7 +112,7 @@ func (r *recording) tellThread(th *listedThread, ended bool) {
 	}
 }
 
-// nameNew reads the name of a new thread, unless too many have been asked since the last tick.
+// nameNew reads the name of a new thread, unless too many were read since the last tick.
 func (r *recording) nameNew(th *listedThread) {
 	if !th.javaNamed && r.timed.named < maxNewNames {
 		r.timed.named++
@@ -120,7 +120,7 @@ func (r *recording) nameNew(th *listedThread) {
 	}
 }
 
-// tellStarts reports that threads came that had no Java name then. What their names are by now counts.
+// tellStarts reports the starts of threads that had no Java name at first. It uses their present names.
 func (r *recording) tellStarts() {
 	if r.timed == nil {
 		return
@@ -138,8 +138,8 @@ func (t *telling) tellStart(th *listedThread) {
 	}
 }
 
-// at returns a thread as it was at a moment. Without a known Java name it has only the kernel's name. Then it is
-// another profile.Thread than the same thread with its Java name: samples that were written stay as they are.
+// at returns a thread as it was at a given time. If its Java name is not known, it has only the kernel's name. Then it
+// is a different profile.Thread from the same thread with its Java name: samples that were written are not changed.
 func (th *listedThread) at(when int64) profile.Thread {
 	t := profile.Thread{TID: th.kernel.TID, Name: th.kernel.Comm}
 	if th.javaNamed {
@@ -163,7 +163,7 @@ func (r *recording) threadOf(snap *look.Look, stack *profile.Stack) profile.Thre
 	return t
 }
 
-// tellSample hands a sample of CPU time to the Sink. It has just been counted.
+// tellSample hands a sample of CPU time to the Sink. The sample has just been counted.
 func (r *recording) tellSample(snap *look.Look, stack *profile.Stack, link profile.Link) {
 	if r.timed == nil {
 		return

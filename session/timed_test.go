@@ -20,14 +20,14 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// told keeps what a Sink is given.
+// told keeps what a Sink gets.
 type told struct {
 	samples []profile.Sample
 	frames  []string
 	looks   map[profile.State]int64
 	span    time.Duration
 	started int
-	threads []string // that started: when, and their names
+	threads []string // the started threads: times and names
 }
 
 func (s *told) Begin(profile.Instant, profile.Meta)       {}
@@ -51,7 +51,7 @@ func (s *told) Sample(sample *profile.Sample) {
 	s.frames = append(s.frames, strings.TrimSpace(text))
 }
 
-// wallRecording is a recording. Tests make its looks.
+// wallRecording is a recording. The test itself makes its looks.
 func wallRecording(sink Sink, o RecordOptions) *wall {
 	o.Mode, o.Interval, o.Sink = WallMode, 50*time.Millisecond, sink
 	r := &recording{Session: &Session{}, opt: o, habits: habitsOf(o.Lean), profile: profile.New(), sampled: map[int]bool{},
@@ -76,8 +76,8 @@ func (s *wall) newStanding(tid int, when int64) *standing {
 	return st
 }
 
-// TestLooksAreTold: each look is told once, with the time of the first look of its sample. The sum is that of the
-// profile. That holds also if the kernel reports late that the thread was ready to run.
+// TestLooksAreTold: each look is handed over once, with the time of the first look of its sample. The sum is that of
+// the profile. This also holds if the kernel reports late that the thread was ready to run.
 func TestLooksAreTold(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}
 	r := wallRecording(sink, RecordOptions{})
@@ -89,7 +89,7 @@ func TestLooksAreTold(t *testing.T) {
 		st.tally.Add(1, every, began+(i+1)*every)
 	}
 	r.settle(st)
-	r.settle(st) // there is nothing new
+	r.settle(st) // nothing is new
 	st.tally.Ready(5, 5*every)
 	st.tally.Add(1, every, began+21*every)
 	r.settle(st)
@@ -112,7 +112,7 @@ func TestLooksAreTold(t *testing.T) {
 	}
 }
 
-// TestStatesThatAreTold: a Sink is told of the wanted states only.
+// TestStatesThatAreTold: a Sink only gets looks in wanted states.
 func TestStatesThatAreTold(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}
 	r := wallRecording(sink, RecordOptions{States: func(s profile.State) bool { return s == profile.Runnable }})
@@ -125,8 +125,8 @@ func TestStatesThatAreTold(t *testing.T) {
 	}
 }
 
-// TestLooksThatAreToldTooMuch: the kernel reports late that a thread was ready to run, and such looks are not
-// wanted. So fewer of its next looks are told, also of looks in another stack.
+// TestLooksThatAreToldTooMuch: the kernel reports late that a thread was ready to run, and such looks are not wanted.
+// So fewer of the thread's next looks are handed over, even if they have another stack.
 func TestLooksThatAreToldTooMuch(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}
 	r := wallRecording(sink, RecordOptions{States: func(s profile.State) bool { return s == profile.Parked }})
@@ -144,7 +144,7 @@ func TestLooksThatAreToldTooMuch(t *testing.T) {
 	}
 }
 
-// TestKeptFramesAreBounded: if there is no room for a look's frames, they come from the profile, without lines.
+// TestKeptFramesAreBounded: if there is no room for a look's frames, they come from the profile, without line numbers.
 func TestKeptFramesAreBounded(t *testing.T) {
 	sink := &told{looks: map[profile.State]int64{}}
 	r := wallRecording(sink, RecordOptions{})
@@ -166,7 +166,7 @@ func TestKeptFramesAreBounded(t *testing.T) {
 }
 
 // TestStartsWaitForNames: a new thread has its maker's name until the JVM gives it its own. Its start is reported with
-// its own name, if that is known by the next tick or by its end, and with the moment at which it was seen first.
+// its own name, if that is known by the next tick or by its end. The reported time is when the thread was first seen.
 func TestStartsWaitForNames(t *testing.T) {
 	p, err := process.Open(os.Getpid())
 	if err != nil {
@@ -201,7 +201,7 @@ func TestStartsWaitForNames(t *testing.T) {
 	check("at 0h: own", "at 1h: short", "at 2h: late", "at 3h: mother")
 }
 
-// TestTimeNamespace: a process in a time namespace has another System.nanoTime.
+// TestTimeNamespace: a process in a time namespace has a different System.nanoTime.
 func TestTimeNamespace(t *testing.T) {
 	jvmtest.NotQuick(t, jvmtest.NeedsNamespace)
 	if got := timeOffset(os.Getpid()); got != 0 {
@@ -229,13 +229,13 @@ func TestTimeNamespace(t *testing.T) {
 }
 
 // TestWallClockIsSet: the wall clock is set by an hour during a recording. Samples have the new time from the next
-// second on, and the ticks of the JVM's own clock go on as before.
+// second on, and the ticks of the JVM's own clock continue as before.
 func TestWallClockIsSet(t *testing.T) {
 	r := wallRecording(&told{looks: map[profile.State]int64{}}, RecordOptions{})
 	r.dir = newDirectory(nil, nil)
 	r.timed.clock = clock{ticks: int64(time.Hour)}
 	r.timed.clock.refresh()
-	r.timed.clock.wall -= int64(time.Hour) // as it was before somebody set the clock
+	r.timed.clock.wall -= int64(time.Hour) // as before the clock was set
 	r.tick()
 	at := r.timed.clock.at(now())
 	if late := time.Since(time.Unix(0, at.Wall)); late.Abs() > time.Minute || at.Ticks-now() > int64(time.Hour) {
@@ -260,12 +260,12 @@ func TestCPUInfo(t *testing.T) {
 	}
 }
 
-// nobody takes samples and does nothing with them.
+// nobody is a Sink that ignores its samples.
 type nobody struct{ told }
 
 func (nobody) Sample(*profile.Sample) {}
 
-// BenchmarkTellSample is what a sample costs before its format: reading its clocks, and finding its thread.
+// BenchmarkTellSample measures what a sample costs before it is formatted: reading its clocks, and finding its thread.
 func BenchmarkTellSample(b *testing.B) {
 	r := wallRecording(&nobody{}, RecordOptions{})
 	r.dir = newDirectory(nil, nil)
@@ -278,8 +278,8 @@ func BenchmarkTellSample(b *testing.B) {
 	}
 }
 
-// TestTakenCPUIsNoWaitForALock: of a thread whose CPU was taken from it the kernel tells the state. Where such looks
-// are not wanted, no walk is needed, and none can be lost for want of one.
+// TestTakenCPUIsNoWaitForALock: if a thread's CPU was taken from it, the kernel reports its state. If such looks are
+// not wanted, no walk is needed. So none can be lost because a walk failed.
 func TestTakenCPUIsNoWaitForALock(t *testing.T) {
 	parked := func(s profile.State) bool { return s == profile.Parked }
 	r := wallRecording(nil, RecordOptions{States: parked})

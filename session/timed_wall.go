@@ -10,16 +10,16 @@ import (
 	"goprof/sampler/look"
 )
 
-// A look of a wall-clock recording counts for as long as its thread does not move, perhaps for an hour. Each second the
+// A look of a wall-clock recording counts as long as its thread does not move, perhaps for an hour. Each second, the
 // Sink gets the number of times that the look has counted. So the look's stack is kept.
 
-// toldLook is what is kept of a look while there is a Sink.
+// toldLook is what is kept of a look for the Sink.
 type toldLook struct {
 	thread profile.Thread
 	frames []profile.Frame // the state first; nil if there was no room
 	why    profile.Reason
-	rooted bool  // in the profile a thread stands above the stack
-	until  int64 // the last look that was handed to the Sink, 0 if none was
+	rooted bool  // in the profile, the thread's frame is above the stack
+	until  int64 // the last look that the Sink got; 0 if it got none
 	began  int64 // the first look
 }
 
@@ -32,7 +32,7 @@ func (w *wall) rememberLook(st *standing, snap *look.Look, stack *profile.Stack,
 	w.keepFrames(st)
 }
 
-// keepFrames keeps the frames that stand in leafed, where there is room.
+// keepFrames keeps the frames in leafed, if there is room.
 func (w *wall) keepFrames(st *standing) {
 	if n := len(w.leafed.Frames); w.timed.frames+n <= maxKeptFrames {
 		st.told.frames = slices.Clone(w.leafed.Frames)
@@ -48,10 +48,10 @@ func (w *wall) forgetLook(st *standing) {
 	}
 }
 
-// tellLooks reports to the sink how often a look has counted since the last report: looks in its state, and looks while
-// its thread was ready to run. The kernel says late which looks were of the second kind. So more looks of the first
-// kind may have been reported than there were. Then fewer looks are reported as ready to run, so that the sum is right.
-// If looks of the second kind are not wanted, fewer of the thread's next looks in the state are reported.
+// tellLooks reports to the Sink how often a look has counted since the last report: looks in its state, and looks while
+// its thread was ready to run. The kernel reports late which looks were of the second kind. So too many looks of the
+// first kind may have been reported. Then fewer looks are reported as ready to run, so that the sum is right. If looks
+// of the second kind are not wanted, fewer of the thread's next looks in the state are reported.
 func (w *wall) tellLooks(st *standing, looks int64, d time.Duration, ready int64, readyTime time.Duration) {
 	if w.timed == nil || st.lost != profile.Whole {
 		return
@@ -91,7 +91,7 @@ type (
 	}
 )
 
-// tellLook hands looks at a thread in one state to the Sink, corrected by untold. It returns false if there are none.
+// tellLook hands looks at a thread in one state to the Sink, corrected by untold. It returns false if none remain.
 func (w *wall) tellLook(st *standing, state profile.State, looks int64, d time.Duration) bool {
 	t := w.timed
 	who := threadState{st.tid, state}
@@ -120,7 +120,7 @@ func (w *wall) tellLook(st *standing, state profile.State, looks int64, d time.D
 	return true
 }
 
-// toldStack returns the stack of a look, with the state as its leaf, as the profile has it.
+// toldStack returns the stack of a look as the profile has it, with the state as its leaf.
 func (w *wall) toldStack(st *standing, state profile.State) *profile.Stack {
 	s := &w.timed.stack
 	if st.told.frames == nil {

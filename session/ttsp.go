@@ -12,14 +12,14 @@ import (
 	"goprof/vmstructs"
 )
 
-// A recording of TTSPMode shows which threads keep a safepoint waiting. Package sampler/wall watches and looks, and
-// reads the VM's safepoints through this file.
+// A recording of TTSPMode shows which threads a safepoint waits for. Package sampler/wall takes the looks. It reads the
+// VM's safepoints with this file's functions.
 
-// safepoints is what a recording of TTSPMode reads of the VM on the sampling thread.
+// safepoints reads the VM on the sampling thread, in a recording of TTSPMode.
 type safepoints struct {
 	reader *vmstructs.Safepoints
 	ahead  int64 // how far the process's clock is ahead of goprof's
-	// strangers has room for one message: a thread is late that the directory does not know.
+	// strangers has room for one message: a thread that is not in the directory is late.
 	strangers chan struct{}
 
 	mu         sync.Mutex
@@ -43,7 +43,7 @@ func (s *Session) WatchSafepoints() (err error) {
 	return err
 }
 
-// gather returns the functions by which the sampler reads safepoints, for a recording.
+// gather returns the functions with which the sampler reads safepoints during a recording.
 func (sp *safepoints) gather() *wallclock.GatherOptions {
 	sp.operations = map[string]int64{}
 	return &wallclock.GatherOptions{Read: sp.read, Missing: sp.missing, Unknown: sp.unknown, Seen: sp.seen}
@@ -59,7 +59,7 @@ func (sp *safepoints) read() (wallclock.Gathering, bool) {
 
 func (sp *safepoints) missing(into []uint64) ([]uint64, bool) { return sp.reader.Missing(into) }
 
-// unknown asks the session to read the list of threads, because a thread is late that the session does not know.
+// unknown asks the session to read the list of threads, because a thread that is not in the list is late.
 func (sp *safepoints) unknown() {
 	select {
 	case sp.strangers <- struct{}{}:

@@ -11,22 +11,22 @@ import (
 	"goprof/sampler/look"
 )
 
-// Only the end of a recording shows which memory was not freed (sampler/events/pairing.go). Until then samples are kept
-// by the address of their memory. A sample is dropped when a later one has the same address, or when the kernel's map
-// no longer has it.
+// Only the end of a recording shows which memory was not freed (sampler/events/pairing.go). Until then, samples are
+// kept by the address of their memory. A sample is dropped when a later one has the same address, or when the address
+// is no longer in the kernel's map.
 
 const (
-	// maxUnfreed is how many samples are kept before a sweep drops those whose memory was freed. If there is little room
-	// for frames, a sweep comes earlier.
+	// maxUnfreed is how many samples are kept before a sweep drops those whose memory was freed. If frames take too much
+	// room, a sweep comes earlier.
 	maxUnfreed = 2 * events.MostKept
-	// maxUnfreedFrames bounds the frames of all stacks that are kept.
+	// maxUnfreedFrames bounds the frames of all kept stacks.
 	maxUnfreedFrames = 1 << 20
 )
 
-// The frames at the root that divide stacks into two parts.
+// The frames at the root that divide the stacks into two parts.
 const oldPart, youngPart = "[old]", "[young]"
 
-// unfreed keeps the samples of a recording.
+// unfreed keeps samples until the end of a recording.
 type unfreed struct {
 	kept    *events.Kept
 	part    *eventPart
@@ -45,7 +45,7 @@ type unfreedSample struct {
 	stack *unfreedStack
 }
 
-// unfreedStack is the part that several samples share.
+// unfreedStack is a stack that several samples share.
 type unfreedStack struct {
 	root   string
 	thread profile.Thread
@@ -75,8 +75,8 @@ func (r *recording) keepUnfreed(snap *look.Look, root string, stack *profile.Sta
 	u.keep(addr, unfreedSample{when: when, link: linkOf(&snap.Context)}, root, thread, stack)
 }
 
-// keep keeps a sample with its stack. It ignores a sample that is older than the kept one of the same address: each CPU
-// has its own ring.
+// keep keeps a sample with its stack. It ignores a sample that is older than the kept one with the same address: each
+// CPU has its own ring, so samples are not ordered.
 func (u *unfreed) keep(addr uint64, s unfreedSample, root string, thread profile.Thread, stack *profile.Stack) {
 	if u.samples[addr].when > s.when {
 		return
@@ -147,13 +147,13 @@ func (r *recording) endUnfreed() {
 		s := u.samples[addr]
 		seen := s.stack != nil && s.when == piece.When
 		if !seen && r.opt.Wants != nil {
-			return // it may be of a thread that was not chosen
+			return // its thread may not be a chosen one
 		}
 		name, part := youngPart, &u.sum.Young
 		if piece.When < half {
 			name, part = oldPart, &u.sum.Old
 		}
-		bytes := int64(min(piece.Stood, 1<<46)) // the target chooses sizes
+		bytes := int64(min(piece.Stood, 1<<46)) // the target chooses the size
 		times := max(bytes/int64(min(max(piece.Own, 1), 1<<46)), 1)
 		part.Add(times, bytes)
 		if !seen {
@@ -173,7 +173,7 @@ func (r *recording) endUnfreed() {
 	u.sum.Unended, u.sum.Parts = int64(c.Unended), int64(c.Parts)
 }
 
-// addUnfreed adds a sample below the frame of its part.
+// addUnfreed adds a sample below the frame of its part, old or young.
 func (r *recording) addUnfreed(of *unfreedSample, part string, when, bytes int64) {
 	s := of.stack
 	root := part

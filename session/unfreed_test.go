@@ -10,7 +10,8 @@ import (
 	"goprof/sampler/events"
 )
 
-// TestUnfreedIsBounded: stacks are kept once, and no longer than a sample has them; no more frames than are permitted.
+// TestUnfreedIsBounded: each stack is kept once, and only as long as a sample has it. No more frames are kept than
+// permitted.
 func TestUnfreedIsBounded(t *testing.T) {
 	plan := &EventPlan{list: []events.Event{{Pairing: &events.Pairing{Kept: events.NewKept()}}}, parts: []eventPart{{}}}
 	u := newUnfreed(plan)
@@ -25,7 +26,7 @@ func TestUnfreedIsBounded(t *testing.T) {
 	if first == u.stackOf("[other]", profile.Thread{TID: 1}, one) || first == u.stackOf("", profile.Thread{TID: 2}, one) {
 		t.Error("another thread has the same stack")
 	}
-	one.Frames[0].Line = 5 // what was kept is a copy
+	one.Frames[0].Line = 5 // the kept stack is a copy
 	if first.Frames[0].Line != 0 {
 		t.Error("the stack that is kept has changed")
 	}
@@ -41,8 +42,7 @@ func TestUnfreedIsBounded(t *testing.T) {
 	}
 }
 
-// TestUnfreedMakesRoom: stacks of memory that was given back do not take the room of those that come later. An older
-// sample does not take a later one's place.
+// TestUnfreedMakesRoom: stacks of freed memory make room for later ones. An older sample does not replace a later one.
 func TestUnfreedMakesRoom(t *testing.T) {
 	plan := &EventPlan{list: []events.Event{{Pairing: &events.Pairing{Kept: events.NewKept()}}}, parts: []eventPart{{}}}
 	u := newUnfreed(plan)
@@ -60,7 +60,7 @@ func TestUnfreedMakesRoom(t *testing.T) {
 	}
 }
 
-// TestUnfreedOfNobody: while the sampler hangs nothing is told.
+// TestUnfreedOfNobody: while the sampler hangs, nothing is reported.
 func TestUnfreedOfNobody(t *testing.T) {
 	plan := &EventPlan{list: []events.Event{{Pairing: &events.Pairing{Kept: events.NewKept()}}}, parts: []eventPart{{}}}
 	r := &recording{}

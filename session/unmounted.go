@@ -17,33 +17,33 @@ import (
 	"goprof/vmstructs"
 )
 
-// A recording of wall-clock time also counts virtual threads that no carrier runs. The engine cannot see them: no
-// thread of the kernel has their stacks. So goprof draws some of them by lot from the heap (vmstructs.VirtualSampler),
-// several times a second, between two walks. Each drawn thread counts for all the threads that it stands for, and for
-// the time since the last draw.
+// A wall-clock recording also counts virtual threads without a carrier. The engine cannot see them: no thread of the
+// kernel has their stacks. So goprof draws some of them by lot from the heap (vmstructs.VirtualSampler), several times
+// a second, between two walks. Each drawn thread counts for all the threads that it stands for, and for the time since
+// the last draw.
 
 const (
-	// drawEvery is the time between two draws, on average. A draw comes at a random moment, so no program runs in step
-	// with draws. drawMost is how many threads a draw visits.
+	// drawEvery is the mean time between two draws. A draw comes at a random moment, so no program runs in step with
+	// draws. drawMost is how many threads a draw visits.
 	drawEvery = 100 * time.Millisecond
 	drawMost  = 64
-	// drawAgain is the time to the next draw after one that failed because a collector was at work.
+	// drawAgain is the time until the next draw after a draw failed because a collector was at work.
 	drawAgain = 20 * time.Millisecond
 	// endDraws bounds how long the last draw is retried.
 	endDraws = 500 * time.Millisecond
-	// drawShare bounds the part of a CPU that draws take, beyond drawFree: the first walks read the program's code.
+	// drawShare bounds draws to 1/drawShare of a CPU, beyond drawFree: the first walks read the program's code.
 	drawShare = 50
 	drawFree  = 100 * time.Millisecond
-	// drawSeldom is the time between two checks whether a JVM has virtual threads by now.
+	// drawSeldom is the time between two checks whether a JVM without virtual threads has some now.
 	drawSeldom = time.Second
-	// drawLimit is how long a draw may take. Until it is over no looks are walked.
+	// drawLimit bounds the time of a draw. No looks are walked until it is over.
 	drawLimit = 500 * time.Millisecond
-	// longestDrawn bounds the time for which a draw stands, beyond the planned time. If goprof had no CPU for longer, the
-	// rest is not known.
+	// longestDrawn bounds how late a draw may be and still stand for the delay. If goprof had no CPU for longer, nothing
+	// is known about the rest.
 	longestDrawn = 10 * time.Second
 )
 
-// unmounted counts virtual threads that no carrier runs.
+// unmounted counts virtual threads without a carrier.
 type unmounted struct {
 	*wall
 	lots   *vmstructs.VirtualSampler
@@ -52,17 +52,17 @@ type unmounted struct {
 	began  time.Time
 	cost   time.Duration // CPU time of all draws
 	at     int64         // the time until then is accounted for
-	left   time.Duration // and this much time after it is not, because draws did not reach all threads
+	left   time.Duration // time after at that is not accounted for, because draws did not reach all threads
 	waits  time.Duration // planned since at
 	owed   float64       // fractions of looks that have not counted yet
 	stack  profile.Stack
 	told   profile.VirtualLooks
-	passed time.Duration // all draws stand for
-	last   float64       // threads of the last draw
-	sum    float64       // threads, times the seconds for which they count
-	// Of all looks: how many threads they stand for, times the intervals for which they count; and the squares.
+	passed time.Duration // the time that all draws stand for
+	last   float64       // number of threads at the last draw
+	sum    float64       // number of threads, times the seconds that they count for
+	// Sums over all looks: the threads that each stands for, times the intervals that it counts for; and their squares.
 	counted, squares float64
-	spent, spent2    float64 // the same of the seconds that each look stands for
+	spent, spent2    float64 // the same for the seconds that each look stands for
 	failed           error   // of the last draw
 	some             bool    // some draw did not visit all threads
 }
@@ -76,11 +76,11 @@ func newUnmounted(w *wall) *unmounted {
 	}
 	lots.Blockers, lots.Names = w.waits, w.opt.Threads || w.opt.Sink != nil || w.opt.Wants != nil
 	reader.ReadFrom(w.Session.timed(findLimit))
-	_ = lots.Prepare() // draws have the error
+	_ = lots.Prepare() // if it fails, so do the draws
 	return &unmounted{wall: w, lots: lots, reader: reader, timer: time.NewTimer(time.Hour)}
 }
 
-// begin is called when looks are about to be taken.
+// begin is called just before the first look.
 func (u *unmounted) begin() {
 	if u != nil {
 		u.at, u.began = now(), time.Now()
@@ -117,10 +117,11 @@ func (u *unmounted) next() {
 	u.drawIn(time.Duration((0.5 + rand.Float64()) * float64(wait)))
 }
 
-// moved reports whether there was no draw because a collector was at work.
+// moved reports whether a draw failed because a collector was at work.
 func (u *unmounted) moved() bool { return errors.Is(u.failed, vmstructs.ErrMoved) }
 
-// end makes the last draw, for the rest of the time. If it fails, as many looks are lost as the draw before stood for.
+// end makes the last draw, for the rest of the time. If it fails, as many looks count as lost as the previous draw
+// stood for.
 func (u *unmounted) end() {
 	if u == nil {
 		return
@@ -135,7 +136,7 @@ func (u *unmounted) end() {
 		}
 	}
 	if u.last == 0 && !u.dir.mayCarry() {
-		return // there are no virtual threads, most likely
+		return // most likely there are no virtual threads
 	}
 	if u.failed == nil || u.moved() {
 		u.fail("a collector was at work until the end", 1)
@@ -143,14 +144,14 @@ func (u *unmounted) end() {
 	u.lose(profile.Moved, u.last, time.Duration(now()-u.at)+u.left)
 }
 
-// lose counts the looks that so many threads would have had in this time as lost.
+// lose counts as lost the looks that so many threads would have had in this time.
 func (u *unmounted) lose(why profile.Reason, threads float64, of time.Duration) {
 	if !u.switches {
 		u.profile.Lose(why, int64(threads*float64(of)/float64(max(u.opt.Interval, 1))))
 	}
 }
 
-// draw draws virtual threads that no carrier runs, and counts each of them.
+// draw draws virtual threads without a carrier, and counts each of them.
 func (u *unmounted) draw() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -188,7 +189,7 @@ func (u *unmounted) draw() {
 	}
 	switch u.failed = err; {
 	case err != nil:
-		// The next draw stands for this time, too.
+		// The next draw also stands for this time.
 		if !u.moved() {
 			u.fail(unwind.WhyUnread(err), 1)
 		}
@@ -209,7 +210,7 @@ func (u *unmounted) draw() {
 	}
 }
 
-// late returns the part of the time up to a draw for which the draw does not stand.
+// late returns how much of the time before a draw the draw does not stand for.
 func (u *unmounted) late(began int64) time.Duration {
 	return max(0, time.Duration(began-u.at)-u.waits-longestDrawn)
 }
@@ -225,7 +226,7 @@ func (u *unmounted) fail(why string, n int64) {
 	u.told.Unread[why] += n
 }
 
-// maxUnread bounds the reasons that are kept: some have an address in them.
+// maxUnread bounds the reasons that are kept: some contain an address.
 const maxUnread = 16
 
 // wantsThread reports whether the user has chosen the thread. A thread that could not be read counts as chosen.
@@ -237,13 +238,13 @@ func (u *unmounted) wantsThread(v *vmstructs.VirtualThread) bool {
 	return u.opt.Wants(label[1 : len(label)-1])
 }
 
-// several: a look that stands for more threads than this also stands for other threads. It is not 1 because the JDK's
-// lists change while they are counted.
+// several: a look that stands for more threads than this also stands for other threads. It is more than 1 because the
+// JDK's lists change while they are counted.
 const several = 1.1
 
-// take counts a virtual thread that was drawn by lot at the moment when. The thread stands for so many threads
-// (stands), during the time that has passed since the last draw. Its stack is walked and added to the profile, unless
-// its state is not wanted. If it could not be read, its samples count as lost.
+// take counts a virtual thread that was drawn by lot at the time when. stands is the number of threads that it stands
+// for, during the time passed since the last draw. Its stack is walked and added to the profile, unless its state is
+// not wanted. If the thread could not be read, its samples count as lost.
 func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time.Duration, when int64) {
 	w := u.wall
 	intervals := float64(passed) / float64(max(w.opt.Interval, 1))
@@ -284,7 +285,7 @@ func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time
 	root := ""
 	if w.opt.Threads {
 		if root = w.pool(w.labels.of(profile.VirtualThread{ID: v.ID, Name: v.Name})); stands > several {
-			root = naming.PoolLabel(root) // it stands for others, too
+			root = naming.PoolLabel(root) // it also stands for other threads
 		}
 	}
 	u.told.Looks++
@@ -298,7 +299,7 @@ func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time
 	}
 }
 
-// account returns the account of these threads. It is nil if there were none.
+// account returns the account of virtual threads without a carrier. It is nil if there were none.
 func (u *unmounted) account() *profile.VirtualLooks {
 	if u == nil || u.told.Draws == 0 && len(u.told.Unread) == 0 {
 		return nil
@@ -309,12 +310,12 @@ func (u *unmounted) account() *profile.VirtualLooks {
 		told.Threads = u.sum / u.passed.Seconds()
 	}
 	if u.some {
-		told.Error = math.Sqrt(u.spent2) / max(u.spent, 1e-9) // twice the deviation of a half
+		told.Error = math.Sqrt(u.spent2) / max(u.spent, 1e-9) // twice the standard deviation of a share of one half
 	}
 	return &told
 }
 
-// effective returns profile.Summary.Effective for so many samples. 0: each counts fully.
+// effective returns profile.Summary.Effective for so many samples. 0: each sample counts fully.
 func (u *unmounted) effective(samples int64) int64 {
 	if u == nil || u.squares <= u.counted {
 		return 0
@@ -323,7 +324,7 @@ func (u *unmounted) effective(samples int64) int64 {
 	return max(int64(n*n/(n-u.counted+u.squares)), 1)
 }
 
-// stateOfUnmounted returns what a virtual thread that no carrier runs did, by its state and its stack. A thread that is
+// stateOfUnmounted returns what a virtual thread without a carrier did, by its state and its stack. A thread that is
 // ready to run waits for a carrier.
 func stateOfUnmounted(state string, stack *profile.Stack) profile.State {
 	switch state {
@@ -337,8 +338,8 @@ func stateOfUnmounted(state string, stack *profile.Stack) profile.State {
 	return profile.Runnable
 }
 
-// parkedIn returns what a virtual thread is parked for. The JDK parks such a thread also where it sleeps, and where it
-// waits for a socket or for a file.
+// parkedIn returns what a virtual thread is parked for. The JDK also parks a virtual thread that sleeps, or waits for a
+// socket or a file.
 func parkedIn(stack *profile.Stack) profile.State {
 	for i := range stack.Frames {
 		switch name := stack.Frames[i].Func.Name; {

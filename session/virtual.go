@@ -13,10 +13,10 @@ import (
 )
 
 // In a profile, a virtual thread that a carrier runs is a thread of its own: the carrier's frames are not in its
-// stacks, and its own name stands above them.
+// stacks, and its own name is above them.
 
-// afterLook returns what is to be done with each snapshot as soon as its thread runs again, and the trail along which
-// the pause copies frames in the heap, nil if there is none.
+// afterLook returns what must be done with each snapshot as soon as its thread runs again, and the trail along which
+// frames in the heap are copied during the pause. The trail is nil if there is none.
 func (s *Session) afterLook() (after func(snap *look.Look, released int64), trail *process.Trail) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
 	if c == nil {
@@ -34,12 +34,12 @@ func (s *Session) afterLook() (after func(snap *look.Look, released int64), trai
 }
 
 // soon is the time after a thread's release within which goprof may read frames in the heap. Later, the thread may have
-// run through many of them and come back to the same place unnoticed. Most reads take 30 us. A sampler that loses its
-// CPU just then takes longer. An emulated machine is always slower: there a test gives its Session more time.
+// run through many of them and returned to the same place unnoticed. Most reads take 30 us. They take longer if the
+// sampler loses its CPU just then, or on an emulated machine, where a test gives its Session more time.
 const soon = 150 * time.Microsecond
 
-// virtualLooks is how often a dump looks at a carrier whose virtual thread was just going to the heap or coming from
-// there, or has moved on during the look.
+// virtualLooks is how often a dump looks at a carrier whose virtual thread was being mounted or unmounted, or has moved
+// on during the look.
 const virtualLooks = 4
 
 // inTheHeap picks the threads whose frames in the heap could not be read.
@@ -52,7 +52,7 @@ func (d *dumping) inTheHeap(looks []ptrace.Subject) (again []ptrace.Subject) {
 	return again
 }
 
-// subject returns the stack that a snapshot shows, and the label of its thread, which is empty if threads are not
+// subject returns the stack that a snapshot shows, and the label of its thread. The label is empty if threads are not
 // wanted. If a virtual thread was mounted, the stack is the virtual thread's.
 func (r *recording) subject(snap *look.Look) (*profile.Stack, string) {
 	virtual, _, ok := r.stack.Split()
@@ -68,17 +68,17 @@ func (r *recording) subject(snap *look.Look) (*profile.Stack, string) {
 	return &r.stack, ""
 }
 
-// virtualLabels makes the frames that stand above virtual threads' stacks, each once.
+// virtualLabels makes the frames above virtual threads' stacks, each frame once.
 type virtualLabels map[profile.VirtualThread]string
 
-// maxVirtualLabels bounds the labels that are kept: a program may start millions of virtual threads.
+// maxVirtualLabels bounds the kept labels: a program may start millions of virtual threads.
 const maxVirtualLabels = 1 << 16
 
 func (l virtualLabels) of(v profile.VirtualThread) string {
 	return profile.Cached(l, maxVirtualLabels, v, func() string { return virtualLabel(v) })
 }
 
-// virtualLabel is "[name virtual #id]", without what is not known.
+// virtualLabel is "[name virtual #id]", without the parts that are not known.
 func virtualLabel(v profile.VirtualThread) string {
 	switch {
 	case v.ID == 0:

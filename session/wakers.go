@@ -17,11 +17,11 @@ import (
 // comes when the wait is over. Only then the wait counts, with all of its time, at a place with the waker's frames on
 // top (profile/waker.go).
 
-// wakers is a recording of waits that wants to know what ended each.
+// wakers is a recording of waits that also records what ended each wait.
 type wakers struct {
 	*wall
 	names  *kernelNames
-	frames map[string]*profile.Func // that stand for wakers, by their text
+	frames map[string]*profile.Func // frames that stand for wakers, by text
 	above  []profile.Frame          // reused
 	chain  chain
 	sums   map[sortOfWaker]*profile.WakerSum
@@ -33,7 +33,7 @@ type sortOfWaker struct {
 	known bool
 }
 
-// TryWakers finds out whether the kernel notes what ends a wait of a thread of the process.
+// TryWakers finds out whether the kernel reports what ends the waits of the process's threads.
 func TryWakers(pid int) error {
 	if _, err := openKernelNames(); err != nil {
 		return err
@@ -41,14 +41,14 @@ func TryWakers(pid int) error {
 	return offcpu.TryWakers(pid)
 }
 
-// wantWakers makes w a recording that wants wakers, if the options ask for them.
+// wantWakers makes w record wakers, if the options ask for them.
 func (w *wall) wantWakers() {
 	if !w.opt.Wakers {
 		return
 	}
 	names, err := openKernelNames()
 	if err != nil {
-		names = &kernelNames{funcs: map[string]*profile.Func{}} // which TryWakers has refused
+		names = &kernelNames{funcs: map[string]*profile.Func{}} // TryWakers has returned this error
 	}
 	w.wakers = &wakers{wall: w, names: names, frames: map[string]*profile.Func{},
 		chain: chain{most: w.opt.Chain, of: map[*look.Tally]*hop{}}, sums: map[sortOfWaker]*profile.WakerSum{}}
@@ -64,7 +64,8 @@ func (w *wakers) standingOf(snap *look.Look) *standing {
 	return st
 }
 
-// wanted reports whether a look has a stack to walk. A waker that is no thread of the JVM has none: its wait ends here.
+// wanted reports whether a look has a stack to walk. A waker that is no thread of the JVM has none. For such a waker,
+// the wait ends here.
 func (w *wakers) wanted(snap *look.Look) bool {
 	if snap.Waker.Of == nil {
 		return w.wall.wanted(snap)
@@ -97,7 +98,7 @@ func (w *wakers) seen(snap *look.Look) int64 {
 	return snap.When
 }
 
-// lose counts a look whose stack is not known. The waker is known nevertheless.
+// lose counts a look whose stack is not known. Its waker is known nevertheless.
 func (w *wakers) lose(snap *look.Look, why profile.Reason) {
 	if snap.Waker.Of == nil {
 		w.wall.lose(snap, why)
@@ -110,7 +111,7 @@ func (w *wakers) shape(snap *look.Look, stack *profile.Stack) bool {
 	return snap.Waker.Of != nil || w.wall.shape(snap, stack)
 }
 
-// count counts a look. If the look is at a waker, its stack is put above the wait that it ended.
+// count counts a look. If it is a look at a waker, its stack is put above the wait that the waker ended.
 func (w *wakers) count(snap *look.Look, stack *profile.Stack, root string) {
 	if snap.Waker.Of == nil {
 		w.wall.count(snap, stack, root)
@@ -136,7 +137,8 @@ func (w *wakers) label(tid int, when int64) string {
 	return w.pool(w.dir.labelAt(tid, when))
 }
 
-// wakeByThread ends a wait by a thread of the JVM. cut says why frames of the waker are missing; empty: none are.
+// wakeByThread ends a wait whose waker is a thread of the JVM. cut is the reason why frames of the waker are missing;
+// empty: none are.
 func (w *wakers) wakeByThread(st *standing, snap *look.Look, frames []profile.Frame, cut, label string) {
 	above := append(append(w.above[:0], w.frame(profile.WokenBy)), frames...)
 	if cut != "" {
@@ -157,7 +159,7 @@ func (w *wakers) hop(st *standing, end int64, text string) *hop {
 	return &hop{above: []profile.Frame{w.frame(text)}, began: st.began, end: end}
 }
 
-// maxWakerFrames bounds the frames that are kept: threads and processes come and go.
+// maxWakerFrames bounds the kept frames: threads and processes come and go.
 const maxWakerFrames = 1 << 14
 
 func (w *wakers) frame(text string) profile.Frame {
@@ -187,7 +189,7 @@ func (w *wakers) wake(st *standing, by sortOfWaker, h *hop) {
 	sum.Time += int64(st.time)
 }
 
-// unknownWakers say why the waker of a wait is not known.
+// unknownWakers are the reasons why the waker of a wait is not known.
 var unknownWakers = map[look.WaitEnd]string{
 	look.GoesOn:    "not over at the end",
 	look.Woken:     "record too late",
@@ -196,7 +198,7 @@ var unknownWakers = map[look.WaitEnd]string{
 	look.WakerLost: "record lost",
 }
 
-// close is called when nothing more will be learnt of a wait.
+// close is called when no more can become known of a wait.
 func (w *wakers) close(st *standing) {
 	if w == nil || st.over || st.lost != profile.Whole {
 		return

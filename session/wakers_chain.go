@@ -11,32 +11,31 @@ import (
 )
 
 // A chain: the thread that ended a wait was itself waiting before, until another thread ended that wait. Each hop of a
-// chain is a wait that is over. A chain goes from a wait to the last wait of its waker that overlapped with it for long
-// enough (offcpu.HopShare), and on as long as these waits overlap with the first one. If no wait does, the waker ran
-// nearly all the time, and is the last hop.
+// chain is a wait that is over. The next hop is the waker's last wait that overlapped long enough with the first wait
+// of the chain (offcpu.HopShare). If there is none, the waker ran nearly all the time, and is the last hop.
 
 const (
-	// mostHops and mostHopFrames bound the waits that are kept as hops of waits that end later.
+	// mostHops and mostHopFrames bound the waits that are kept as hops for waits that end later.
 	mostHops, mostHopFrames = 1 << 12, 1 << 17
 )
 
 // hop is a wait that is over.
 type hop struct {
-	above      []profile.Frame // what ended it, leaf first
+	above      []profile.Frame // the waker's frames, leaf first
 	began, end int64
 	before     *hop // the waker's own last wait; nil: not known
 }
 
-// chain has the waits that ended last.
+// chain keeps the most recent waits that are over.
 type chain struct {
-	most   int // hops in a row; 0 and 1: none are kept
+	most   int // greatest length of a chain; 0 and 1: no waits are kept
 	of     map[*look.Tally]*hop
 	order  []*look.Tally // the oldest first
 	frames int
 	above  []profile.Frame // reused
 }
 
-// add keeps a wait, and returns the frames above it: its waker's, and those of the hops before, leaf first.
+// add keeps a wait, and returns the frames above it, leaf first: those of its waker, and of the earlier hops.
 func (c *chain) add(t *look.Tally, h *hop) []profile.Frame {
 	if c.most < 2 {
 		return h.above
@@ -62,7 +61,7 @@ func (c *chain) add(t *look.Tally, h *hop) []profile.Frame {
 	return c.above
 }
 
-// shares reports whether a hop overlaps with the first wait for long enough.
+// shares reports whether a hop overlaps long enough with the first wait.
 func (h *hop) shares(first *hop) bool {
 	both := min(h.end, first.end) - max(h.began, first.began)
 	return h.above != nil && both*offcpu.HopShare >= first.end-first.began

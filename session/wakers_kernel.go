@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// This file finds out by the kernel's functions what has woken a thread: the running thread, or the kernel itself. An
+// This file finds out from the kernel's functions what has woken a thread: the running thread, or the kernel itself. An
 // interrupt uses the stack of the interrupted thread, which is not the waker.
 
 type kernelWaker struct {
-	kernel  bool   // it was the kernel; otherwise the running thread
+	kernel  bool   // the kernel woke it; otherwise the running thread did
 	cause   string // "timer", "network", "disk" or "other"
-	context string // "interrupt", "softirq", or the name of a thread of the kernel's
+	context string // "interrupt", "softirq", or the name of a kernel thread
 }
 
 func (k kernelWaker) String() string { return k.cause + " (" + k.context + ")" }
 
-// causes are the reasons of wake-ups by the kernel. The function nearest to the wake-up decides.
+// causes are the reasons of wake-ups by the kernel. The function that is nearest to the wake-up decides.
 var causes = []struct {
 	cause    string
 	prefixes []string
@@ -35,7 +35,7 @@ var causes = []struct {
 		"iomap_finish_ jbd2_")},
 }
 
-// interrupts are functions by which the kernel enters an interrupt: arch/x86/include/asm/idtentry.h and
+// interrupts are functions with which the kernel enters an interrupt: arch/x86/include/asm/idtentry.h and
 // arch/x86/kernel/irq.c, with the names before Linux 5.8; arch/arm64/kernel/entry.S and entry-common.c.
 var interrupts = strings.Fields(`asm_sysvec_ sysvec_ asm_common_interrupt common_interrupt apic_timer_interrupt
 	smp_apic_timer_interrupt do_IRQ ret_from_intr hrtimer_interrupt handle_irq_event __handle_irq_event
@@ -46,7 +46,7 @@ type kernelFacts struct {
 	interrupt, softirq, sends, thread bool
 }
 
-// factsOfKernel returns what the name of a kernel function says of a wake-up.
+// factsOfKernel returns what the name of a kernel function shows about a wake-up.
 func factsOfKernel(name string) (f kernelFacts) {
 	for _, c := range causes {
 		if hasPrefix(name, c.prefixes) {
@@ -65,15 +65,15 @@ func factsOfKernel(name string) (f kernelFacts) {
 	return f
 }
 
-// maxKernelFacts bounds the addresses of which facts are kept. Programs that the kernel compiles come and go.
+// maxKernelFacts bounds the addresses whose facts are kept. Programs that the kernel compiles come and go.
 const maxKernelFacts = 1 << 14
 
-// wakerOf returns what woke a thread. frames are the kernel's functions, innermost first, pid and comm those of the
-// process and the thread that ran, or was interrupted.
+// wakerOf returns what woke a thread. frames are the kernel's functions, innermost first. pid and comm are those of the
+// process and the thread that ran or was interrupted.
 func (k *kernelNames) wakerOf(frames []uint64, pid int, comm string) kernelWaker {
 	w := kernelWaker{cause: "other"}
 	var all kernelFacts
-	for _, addr := range frames { // of a return address, what it calls is in the same function
+	for _, addr := range frames { // a return address is in the same function as its call
 		f, known := k.facts[addr]
 		if !known {
 			if k.facts == nil || len(k.facts) >= maxKernelFacts {
@@ -83,7 +83,7 @@ func (k *kernelNames) wakerOf(frames []uint64, pid int, comm string) kernelWaker
 			k.facts[addr] = f
 		}
 		all.cause = cmp.Or(all.cause, f.cause)
-		// A thread that sends by loopback receives in its own softirq: it is the waker.
+		// A thread that sends by loopback receives in its own softirq: the thread is the waker.
 		all.sends = all.sends || f.sends && all.softirq && !all.interrupt
 		all.interrupt, all.softirq = all.interrupt || f.interrupt, all.softirq || f.softirq
 		all.thread = all.thread || f.thread

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestKernelWakers: by the kernel's functions, as they were recorded on Linux 6.18, or stand in the kernel's sources.
+// TestKernelWakers finds wakers from the kernel's functions, as they were recorded on Linux 6.18 or are in the kernel's
+// sources.
 func TestKernelWakers(t *testing.T) {
 	const inSyscall = " do_syscall_64 entry_SYSCALL_64_after_hwframe"
 	const timer = "bpf_trace_run1 try_to_wake_up hrtimer_wakeup __hrtimer_run_queues hrtimer_interrupt " +
@@ -19,7 +20,7 @@ func TestKernelWakers(t *testing.T) {
 	for _, c := range []struct {
 		name, frames string
 		pid          int
-		comm, want   string // want is empty for a thread
+		comm, want   string // empty for a thread
 	}{
 		{"futex", "bpf_trace_run1 try_to_wake_up wake_up_q futex_wake do_futex __x64_sys_futex" + inSyscall, 5, "java", ""},
 		{"a thread's own packet by loopback", received + "do_softirq.part.0 __local_bh_enable_ip __dev_queue_xmit " +
@@ -54,7 +55,7 @@ func TestKernelWakers(t *testing.T) {
 		for _, name := range names {
 			frames = append(frames, 0xffffffff81000010+uint64(slices.Index(sorted, name))*0x100)
 		}
-		for range 2 { // the second time from what is kept
+		for range 2 { // the second round uses kept facts
 			got := k.wakerOf(frames, c.pid, c.comm)
 			if got.kernel != (c.want != "") || got.kernel && got.String() != c.want {
 				t.Errorf("%s: %+v, not %q", c.name, got, c.want)

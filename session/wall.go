@@ -12,55 +12,55 @@ import (
 	"goprof/unwind"
 )
 
-// A look of a wall-clock recording counts as long as its thread does not move. So it is walked once, its place in the
-// profile is kept, and it is counted there again by its Tally.
+// A look of a wall-clock recording counts as long as its thread does not move. So it is walked once. Its place in the
+// profile is kept, and the look is counted again there, as often as its Tally says.
 
 // standing is the last look at a thread.
 type standing struct {
 	tid   int
 	tally *look.Tally
-	lost  profile.Reason // Whole: the look is in the profile, at the place at
+	lost  profile.Reason // Whole: the look is in the profile, at place at
 	at    profile.Place
-	ready profile.Place // the same stack of a thread that has been woken and has no CPU yet
-	state profile.State // without ready
-	idle  bool          // the thread is one of the JVM's own, and such threads are not asked for
+	ready profile.Place // the same stack, of a thread that is awake but has no CPU yet
+	state profile.State // without regard to ready
+	idle  bool          // the thread is an idle thread of the JVM itself, and such threads are not asked for
 
 	context look.Context
 	waker   profile.Link // of the thread that ended the wait
 	began   int64        // when the look was taken, or the wait began
 
-	// What of the tally has been counted.
+	// How much of the tally was counted so far.
 	looks, readyLooks int64
 	time, readyTime   time.Duration
 
 	told toldLook // kept for the Sink
-	over bool     // where wakers are wanted: it is known what ended the wait, or never will be
+	over bool     // if wakers are wanted: what ended the wait is known, or will never be known
 }
 
-// wall is a recording of wall-clock time, with the last looks at all threads.
+// wall is a wall-clock recording, with the last look at each thread.
 type wall struct {
 	*recording
-	waits    bool // only waits count, and their leaves say for what
+	waits    bool // only waits count, and their leaves show what for
 	switches bool // looks come from the kernel's records of switches
 	of       map[int]*standing
 	frames   map[stateFrame]*profile.Func
 	leafed   profile.Stack
 	moved    profile.Stack // reused: see move
 	rests    nativeRests
-	asked    map[int]int // how often a thread was to be stopped again
-	others   int64       // looks at threads in states that are not wanted
-	idle     int64       // looks at the JVM's own threads while these were idle, and not wanted
+	asked    map[int]int // how often a thread was asked to be stopped again
+	others   int64       // looks at threads in unwanted states
+	idle     int64       // looks at idle threads of the JVM itself that were not wanted
 
 	idleThreads map[int]bool
 
-	// Of the look that is taken.
+	// Facts of the present look.
 	state profile.State
 	what  string
-	isOwn bool // it is of a thread of the JVM's own that is idle
+	isOwn bool // its thread is an idle thread of the JVM itself
 
-	part    *profile.EventKind // what its looks say; nil if the recording has one part
-	gathers *safepoints        // the safepoints that are watched; nil if none are
-	wakers  *wakers            // nil if they are not wanted
+	part    *profile.EventKind // the kind of its looks; nil if the recording has one part
+	gathers *safepoints        // the watched safepoints; nil if none are watched
+	wakers  *wakers            // nil if wakers are not wanted
 }
 
 // stateFrame is the leaf of a stack.
@@ -69,7 +69,7 @@ type stateFrame struct {
 	what  string
 }
 
-// maxStateFrames bounds the leaves that are kept: classes come and go.
+// maxStateFrames bounds the kept leaves: classes come and go.
 const maxStateFrames = 1 << 12
 
 func newWall(r *recording) *wall {
@@ -91,7 +91,7 @@ func (w *wall) frame(state profile.State, what string) *profile.Func {
 func (w *wall) together() int              { return 1 }
 func (w *wall) seen(snap *look.Look) int64 { return snap.Tally.Last() }
 
-// wanted reports whether a look needs its stack. It first settles the look before at the same thread.
+// wanted reports whether a look needs its stack. It first settles the previous look at the same thread.
 func (w *wall) wanted(snap *look.Look) bool {
 	if old := w.of[snap.TID]; old != nil {
 		w.wakers.close(old)
@@ -99,7 +99,7 @@ func (w *wall) wanted(snap *look.Look) bool {
 		w.forgetLook(old)
 		delete(w.of, snap.TID)
 	}
-	// A wait of a thread that lost its CPU is over when it is reported. Its state is known without a stack.
+	// When the kernel reports that a thread had lost its CPU, that wait is over. Its state is known without a stack.
 	if w.switches && snap.Waiting.NoCPU && !w.wants(profile.Runnable) {
 		looks, _ := snap.Tally.Count()
 		w.others += looks
@@ -116,7 +116,7 @@ func (w *wall) walked(snap *look.Look, stack *profile.Stack) {
 	w.rests.complete(w.Session, &snap.Snapshot, stack)
 	if w.opt.NativeOnce && unwind.UnstoppedGap(stack) >= 0 && w.asked[snap.TID] < mostAsked {
 		w.asked[snap.TID]++
-		snap.Tally.Void() // the stop that would have shown the stack was lost on its way
+		snap.Tally.Void() // the stop that would have shown the stack was lost
 	}
 }
 
@@ -136,7 +136,7 @@ func (w *wall) shape(snap *look.Look, stack *profile.Stack) bool {
 		w.what = ""
 	}
 	w.isOwn = w.opt.LeaveIdle && isIdleOwn(w.state, w.ownGap(snap.TID, stack), stack)
-	return !w.waits || w.state != profile.Running // else it woke up right before it was stopped for --native-once
+	return !w.waits || w.state != profile.Running // otherwise it woke up right before its stop for --native-once
 }
 
 func (w *wall) count(snap *look.Look, stack *profile.Stack, root string) {
@@ -152,13 +152,14 @@ func (w *wall) count(snap *look.Look, stack *profile.Stack, root string) {
 func (w *wall) putLeaf(stack *profile.Stack) {
 	leaf := profile.Frame{Func: w.frame(w.state, w.what), Kind: profile.StateFrame, BCI: -1}
 	if len(stack.Frames) > 0 {
-		leaf.Sure = stack.Frames[0].Sure // the frame of a state hides the method that is asked about
+		leaf.Sure = stack.Frames[0].Sure // the state's frame hides the method that Sure is about
 	}
 	w.leafed.Truncated = stack.Truncated
 	w.leafed.Frames = append(append(w.leafed.Frames[:0], leaf), stack.Frames...)
 }
 
-// ownGap returns where frames were left out of the stack of a Java thread of the JVM's own. It is -1 for other threads.
+// ownGap returns the index at which frames were left out of the stack of a Java thread of the JVM itself. It is -1 for
+// other threads.
 func (w *wall) ownGap(tid int, stack *profile.Stack) int {
 	if !w.dir.isVMJavaThread(tid) {
 		return -1
@@ -169,13 +170,13 @@ func (w *wall) ownGap(tid int, stack *profile.Stack) int {
 // mostAsked bounds how often a thread is stopped again if a stop for its native frames showed none.
 const mostAsked = 3
 
-// keepLook keeps a look, and counts it as often as its Tally says by now.
+// keepLook keeps a look, and counts it as often as its Tally says so far.
 func (w *wall) keepLook(st *standing) {
 	w.of[st.tid] = st
 	w.settle(st)
 }
 
-// settle counts a look as often as its tally has grown since it was settled last.
+// settle counts a look as often as its tally has grown since the last settle.
 func (w *wall) settle(st *standing) {
 	if w.wakers != nil && !st.over && st.lost == profile.Whole {
 		return // its place is not known yet
@@ -197,7 +198,7 @@ func (w *wall) settle(st *standing) {
 	st.looks, st.time, st.readyLooks, st.readyTime = looks, d, ready, readyTime
 }
 
-// countAgain counts further looks at a thread in that state, if the state is wanted.
+// countAgain counts further looks at a thread in the given state, if the state is wanted.
 func (w *wall) countAgain(st *standing, state profile.State, at profile.Place, looks int64, d time.Duration) {
 	switch {
 	case !w.wants(state):
@@ -215,7 +216,7 @@ func (w *wall) countAgain(st *standing, state profile.State, at profile.Place, l
 	w.sampled[st.tid] = w.sampled[st.tid] || looks > 0
 }
 
-// settleAll brings the profile up to date, and drops the looks at threads that are gone.
+// settleAll updates the profile, and drops the looks at threads that are gone.
 func (w *wall) settleAll() {
 	maps.DeleteFunc(w.of, func(tid int, st *standing) bool {
 		before := st.looks + st.readyLooks
@@ -225,7 +226,7 @@ func (w *wall) settleAll() {
 		}
 		w.wakers.close(st)
 		w.settle(st)
-		st.tally.Void() // if the thread lives after all, it is looked at again
+		st.tally.Void() // if the thread still lives, it will be looked at again
 		w.forgetLook(st)
 		return true
 	})

@@ -8,9 +8,10 @@ import (
 	"goprof/profile"
 )
 
-// This file ends a recording by perf_event that yields, if stops would show more of the program.
+// This file ends a recording by perf_event if stops would show more of the program, and if the recording may yield to
+// them.
 
-// ErrCut: many stacks end too early with perf_event. It copies at most 64 KB of a stack, and it does not copy the
+// ErrCut: with perf_event, many stacks end too early. It copies at most 64 KB of a stack, and it does not copy the
 // thread's frame anchor, which a walk needs in code without unwind information (JIT compilers of native libraries).
 var ErrCut = errors.New("session: perf_event cuts many stacks of this program")
 
@@ -20,7 +21,7 @@ const (
 	yieldPart  = 10
 )
 
-// yielding is what a recording that may yield has seen.
+// yielding is the state of a recording that may yield.
 type yielding struct {
 	stacks, cut int64
 	why         error
@@ -34,7 +35,7 @@ func (r *recording) yield(why error) {
 	}
 }
 
-// countCut counts n stacks, and those among them that stops would have had whole.
+// countCut counts n stacks, and how many of them would be whole with stops.
 func (r *recording) countCut(end profile.Reason, n int64) {
 	y := &r.yielding
 	y.stacks += n

@@ -9,7 +9,8 @@ import (
 	"goprof/profile"
 )
 
-// A recording yields where more than a tenth of at least a hundred stacks end for want of what a stop would copy.
+// A recording yields if more than a tenth of at least a hundred stacks are cut because only a stop would copy what they
+// need.
 func TestYieldsToStops(t *testing.T) {
 	for _, c := range []struct {
 		name            string

@@ -1,4 +1,4 @@
-// Package batchdir keeps batches as files in one folder. It keeps the folder within a given size and age: it removes
+// Package batchdir keeps batches as files in one folder. It keeps the folder within a given size and age by removing
 // the oldest files first.
 //
 // It takes batches and never makes the caller wait. Each batch becomes a file, in pprof's format or JFR. A file is
@@ -29,36 +29,37 @@ import (
 	"goprof/profile/resource"
 )
 
-// Options say where batches go, and how much room they have.
+// Options set where batches go, and how much room they have.
 type Options struct {
 	Dir string
 	JFR bool // otherwise pprof
-	// MaxBytes and MaxFiles bound what the folder holds. 0 stands for 1 GB and 10,000.
+	// MaxBytes and MaxFiles bound the folder's contents. 0 is the default: 1 GB and 10,000 files.
 	MaxBytes int64
 	MaxFiles int
-	// Tell is called with what an operator should know, in one line, once for each thing. It may be nil.
+	// Tell gets lines for an operator, each problem once. It may be nil.
 	Tell func(string)
 }
 
 const (
 	usualBytes = 1 << 30
 	usualFiles = 10_000
-	// mostWaiting batches wait for their file: when an agent ends, the last ones of all of its JVMs come at once.
+	// mostWaiting bounds the batches that wait for their file: when an agent ends, the last batches of all its JVMs come
+	// at once.
 	mostWaiting = 1024
 )
 
-// Stats counts what became of batches. Offered = Written + Dropped + waiting.
+// Stats counts batches by what happened to them. Offered = Written + Dropped + waiting.
 type Stats struct {
 	Offered, Written, Dropped, Failed int64 // Failed are those of Dropped that could not be written
-	Removed                           int64 // files that were removed to make room
+	Removed                           int64 // files removed to make room
 	Files                             int
-	Bytes                             int64 // that are there now
+	Bytes                             int64 // present bytes in the folder
 }
 
 // Dir writes batches into one folder, and removes old ones.
 type Dir struct {
 	o       Options
-	folder  *os.Root // what happens, happens in this folder, whatever becomes of its name
+	folder  *os.Root // all files are opened in this folder, even if it is renamed
 	unlock  func()
 	waiting chan *batch.Batch
 	done    chan struct{}
@@ -67,10 +68,10 @@ type Dir struct {
 	stats Stats
 	files []file // the oldest first
 	told  map[string]bool
-	stuck bool // that was told already
+	stuck bool // already reported
 	end   bool
 	last  string // name of the last file
-	same  int    // of how many files the name began like that
+	same  int    // how many files have had a name with this beginning
 }
 
 type file struct {
@@ -78,7 +79,7 @@ type file struct {
 	size int64
 }
 
-// New opens a folder, which is made if it is not there.
+// New opens a folder, and makes it if necessary.
 func New(o Options) (*Dir, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = usualBytes
@@ -93,7 +94,7 @@ func New(o Options) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Two goprofs in a folder would count each other's files wrong, and remove them.
+	// Two goprofs in one folder would count and remove each other's files.
 	unlock, err := folderlock.Lock(folder, folderlock.LockName, o.Dir)
 	if err != nil {
 		folder.Close()
@@ -113,7 +114,7 @@ func New(o Options) (*Dir, error) {
 	return s, nil
 }
 
-// leave gives the folder back.
+// leave unlocks the folder and closes it.
 func (s *Dir) leave() {
 	s.unlock()
 	s.folder.Close()
@@ -123,10 +124,10 @@ func (s *Dir) reserve(name string) (*outfile.File, error) {
 	return outfile.ReserveIn(s.folder, name, filepath.Join(s.o.Dir, name))
 }
 
-// ours are the names that a Dir gives: time, number, pid, name.
+// ours matches the names that a Dir gives: time, number, pid, name.
 var ours = regexp.MustCompile(`^\d{8}T\d{6}Z-\d{4}-\d{1,10}-[A-Za-z0-9._-]{0,80}\.(pb\.gz|jfr)$`)
 
-// list finds the files that an earlier goprof has left. It removes unfinished files of a goprof that was killed.
+// list finds the files of earlier goprofs. It removes unfinished files of a goprof that was killed.
 func (s *Dir) list() error {
 	entries, err := fs.ReadDir(s.folder.FS(), ".")
 	if err != nil {
@@ -146,7 +147,7 @@ func (s *Dir) list() error {
 	return nil
 }
 
-// Offer takes a batch. It does not wait.
+// Offer takes a batch without waiting.
 func (s *Dir) Offer(b *batch.Batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +163,7 @@ func (s *Dir) Offer(b *batch.Batch) {
 	}
 }
 
-// Close writes what waits.
+// Close writes the waiting batches.
 func (s *Dir) Close() {
 	s.mu.Lock()
 	if !s.end {
@@ -174,14 +175,13 @@ func (s *Dir) Close() {
 	s.leave()
 }
 
-// Stats are the counts so far.
 func (s *Dir) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stats
 }
 
-// work writes the batches that wait, one after the other.
+// work writes the waiting batches one by one.
 func (s *Dir) work() {
 	defer close(s.done)
 	for b := range s.waiting {
@@ -197,7 +197,7 @@ func (s *Dir) work() {
 			s.stats.Bytes += size
 			s.files = append(s.files, file{name, size})
 			s.stats.Files = len(s.files)
-			clear(s.told) // it works again
+			clear(s.told) // writing succeeds again
 		}
 		s.mu.Unlock()
 		s.trim()
@@ -224,7 +224,7 @@ func (s *Dir) tellStuck(err error) {
 	}
 }
 
-// nameOf makes a name that no other file of the folder has.
+// nameOf makes a unique file name.
 func (s *Dir) nameOf(b *batch.Batch) string {
 	at := b.From.UTC().Format("20060102T150405Z")
 	if s.last == at {
@@ -249,10 +249,10 @@ func (s *Dir) nameOf(b *batch.Batch) string {
 
 func pidOf(b *batch.Batch) string { return strconv.Itoa(max(b.Meta.PID, 0)) }
 
-// mostName bounds the part of a file's name that comes from a JVM, and mostEvent the part that names an event.
+// mostName bounds the part of a file's name that comes from a JVM. mostEvent bounds the part that names an event.
 const mostName, mostEvent = 60, 19
 
-// plain makes a name fit for a file.
+// plain makes a name fit for a file name.
 func plain(name string) string {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
@@ -305,14 +305,14 @@ func (s *Dir) trim() {
 		s.stats.Bytes -= oldest.size
 		if err == nil || errors.Is(err, os.ErrNotExist) {
 			s.stats.Removed++
-		} else { // the later ones can be removed all the same
+		} else { // later files can still be removed
 			s.tellStuck(err)
 		}
 	}
 	s.stats.Files = len(s.files)
 }
 
-// each passes the looks of a batch on as samples.
+// each hands the looks of a batch to take, as samples.
 func each(b *batch.Batch, take func(*profile.Sample) error) error {
 	var event *profile.EventKind
 	if b.Event.Name != "" {
@@ -359,7 +359,7 @@ func writeJFR(to io.Writer, b *batch.Batch) error {
 	}
 	account := profile.Summary{Meta: b.Meta}
 	err := each(b, func(s *profile.Sample) error {
-		if s.TimeOnly { // an event would count as a sample
+		if s.TimeOnly { // it would count as an event
 			account.Times.NotSampled += s.CPU
 			return nil
 		}
@@ -382,7 +382,7 @@ func writeJFR(to io.Writer, b *batch.Batch) error {
 	return w.Close(instant(b.To))
 }
 
-// instant is a moment by the wall clock alone: batches know no other.
+// instant returns a time by the wall clock alone: batches have no other clock.
 func instant(t time.Time) profile.Instant {
 	return profile.Instant{Wall: t.UnixNano(), Ticks: t.UnixNano()}
 }

@@ -44,7 +44,7 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// TestOneFolderOneUser: a second goprof learns that the folder is in use, until the first one ends.
+// TestOneFolderOneUser: a second goprof gets an error while the first one uses the folder.
 func TestOneFolderOneUser(t *testing.T) {
 	dir := t.TempDir()
 	first, err := New(Options{Dir: dir})
@@ -146,7 +146,7 @@ func TestEventFiles(t *testing.T) {
 	}
 }
 
-// typesIn are the types of values of a pprof file, or the events of JFR.
+// typesIn returns the types of values in a pprof file, or the events in a JFR file.
 func typesIn(t *testing.T, data []byte) string {
 	t.Helper()
 	if file, err := pprof.Read(bytes.NewReader(data)); err == nil {
@@ -163,7 +163,7 @@ func typesIn(t *testing.T, data []byte) string {
 	}
 }
 
-// The oldest files are removed first, also those of an earlier goprof. No other files are removed.
+// The oldest files are removed first, including those of an earlier goprof. Other files are not removed.
 func TestFolderIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"20200101T000000Z-0000-1-old.pb.gz", "holiday.jpg", "20200101-report.pb.gz"} {
@@ -190,7 +190,7 @@ func TestFolderIsBounded(t *testing.T) {
 	}
 }
 
-// If one file cannot be removed, the others are removed nevertheless. The failure is told once.
+// If one file cannot be removed, others are removed nevertheless. The failure is reported once.
 func TestFolderIsBoundedAroundWhatStays(t *testing.T) {
 	dir := t.TempDir()
 	stays := filepath.Join(dir, "20200101T000000Z-0000-1-old.pb.gz")
@@ -229,10 +229,10 @@ func TestBytesAreBounded(t *testing.T) {
 	}
 }
 
-// Two batches of the same second go into two files.
+// Two batches of the same second become two files.
 func TestNamesDiffer(t *testing.T) {
 	dir := t.TempDir()
-	for range 2 { // that holds for two runs, too
+	for range 2 { // this also holds across two runs
 		s, err := New(Options{Dir: dir})
 		if err != nil {
 			t.Fatal(err)
@@ -246,7 +246,7 @@ func TestNamesDiffer(t *testing.T) {
 	}
 }
 
-// A folder takes no files: batches are dropped and counted, and the failure is told once.
+// The folder takes no files: batches are dropped and counted, and the failure is reported once.
 func TestFolderGoesAway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	var said []string
@@ -267,7 +267,8 @@ func TestFolderGoesAway(t *testing.T) {
 	}
 }
 
-// TestFolderIsExchanged: files are written and removed in the folder that was opened, whatever its name leads to later.
+// TestFolderIsExchanged: files are written and removed in the folder that was opened, even if its name leads elsewhere
+// later.
 func TestFolderIsExchanged(t *testing.T) {
 	dir := t.TempDir()
 	folder, moved, victim := filepath.Join(dir, "d"), filepath.Join(dir, "d.old"), filepath.Join(dir, "victim")
@@ -295,7 +296,7 @@ func TestFolderIsExchanged(t *testing.T) {
 	}
 }
 
-// TestLeftovers: what a killed agent had begun to write goes when the next one opens the folder.
+// TestLeftovers: the next goprof removes the unfinished file of a killed one.
 func TestLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	begun := ".20261123T010000Z-0000-42-shop.pb.gz.123456.tmp"
@@ -314,7 +315,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// TestTimeWithoutSamples: CPU time of which there is no sample is in both formats, and is no sample.
+// TestTimeWithoutSamples: CPU time without samples is in both formats, and does not count as a sample.
 func TestTimeWithoutSamples(t *testing.T) {
 	for _, asJFR := range []bool{false, true} {
 		dir := t.TempDir()

@@ -1,7 +1,7 @@
 // Package convert writes a recording in any of goprof's formats.
 //
 // It takes a recording.Source and a format. Memory is bounded by each format's own package. An error of the source is a
-// *SourceError. Other errors are errors of writing.
+// *SourceError. Other errors come from writing.
 package convert
 
 import (
@@ -17,20 +17,17 @@ import (
 	"goprof/profile"
 )
 
-// Options are how a recording is written.
 type Options struct {
-	// Sum says how samples are summed up, in formats that are sums of stacks.
+	// Sum sets how samples are summed up, in formats with sums of stacks.
 	Sum recording.SumOptions
-	// Shape says which frames or threads are shown as one, in formats that goprof draws or counts itself: html, svg,
-	// json.
+	// Shape sets which frames or threads are merged, in formats that goprof draws or counts itself: html, svg, json.
 	Shape output.Shape
-	// Page is what a flame graph shows about the recording. It may be nil.
+	// Page sets what a flame graph shows about the recording. It may be nil.
 	Page func(*output.Tree) flame.Options
-	// Tell is called with what was merged or left out. It may be nil.
+	// Tell gets lines about what was merged or left out. It may be nil.
 	Tell func(string)
 }
 
-// SourceError is an error of the recording that was read.
 type SourceError struct{ Err error }
 
 func (e *SourceError) Error() string { return e.Err.Error() }
@@ -63,7 +60,7 @@ func Write(to io.Writer, f format.Format, src recording.Source, o Options) (samp
 	return w.samples, err
 }
 
-// write writes formats that say which leaves are guesses, or are sums.
+// write writes formats that show which leaves are guesses, or that are sums.
 func (w *watched) write(to io.Writer, f format.Format, o Options) error {
 	switch f {
 	case format.Collapsed:
@@ -76,7 +73,7 @@ func (w *watched) write(to io.Writer, f format.Format, o Options) error {
 	return fmt.Errorf("nothing writes %s", f)
 }
 
-// settled is the recording as formats show it that do not say which leaves are guesses.
+// settled returns the recording for formats that cannot show which leaves are guesses.
 func (w *watched) settled(f format.Format) (recording.Source, error) {
 	if f.Mute() {
 		return recording.Settled(w)
@@ -124,7 +121,7 @@ func writeCollapsed(to io.Writer, src recording.Source, o recording.SumOptions) 
 	return output.Collapsed(to, p)
 }
 
-// tree sums the samples up. A collapsed file is a tree already, which says more than samples made from it.
+// tree sums up the samples. A collapsed file already is a tree, which has more facts than samples made from it.
 func (w *watched) tree(o recording.SumOptions) (*output.Tree, error) {
 	f, ok := w.Source.(*recording.File)
 	if !ok || f.Tree() == nil {

@@ -46,7 +46,7 @@ func frame(kind profile.Kind, name string) profile.Frame {
 	return f
 }
 
-// stacks have frames of all kinds, and names that might do harm.
+// stacks have frames of all kinds, and names that could do harm.
 var stacks = []*profile.Stack{
 	{Frames: []profile.Frame{frame(profile.Inlined, "shop.Price.round"), frame(profile.C2, "shop.Price.of"),
 		frame(profile.Interpreted, "shop.Main.main")}},
@@ -106,7 +106,7 @@ func converted(t testing.TB, src recording.Source, to format.Format, threads boo
 	return b.Bytes()
 }
 
-// linkOf is the span of a sample: every third one has one of five.
+// linkOf returns the span of a sample: every third sample has one of five spans.
 func linkOf(i int) (l profile.Link) {
 	if i%3 == 0 {
 		l.Trace[3], l.Span[7] = 0xab, byte(i%5+1)
@@ -114,7 +114,7 @@ func linkOf(i int) (l profile.Link) {
 	return l
 }
 
-// TestLinks: spans go through JFR and pprof, sample by sample.
+// TestLinks: JFR and pprof keep each sample's span.
 func TestLinks(t *testing.T) {
 	for _, wall := range []bool{false, true} {
 		for _, way := range ways {
@@ -136,7 +136,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestLinksOfEvents: spans of samples of events go through JFR, and those of wakers. What they were about is known or
+// TestLinksOfEvents: JFR keeps the spans of samples of events, and of wakers, whether the leaf of a sample is known or
 // not.
 func TestLinksOfEvents(t *testing.T) {
 	var b bytes.Buffer
@@ -176,7 +176,7 @@ func TestLinksOfEvents(t *testing.T) {
 	}
 }
 
-// TestRoundTrips: a recording that went through one other format, or through two, gives the same stacks, threads and
+// TestRoundTrips: a recording that is converted to one or two other formats and back has the same stacks, threads and
 // counts.
 func TestRoundTrips(t *testing.T) {
 	for _, wall := range []bool{false, true} {
@@ -208,8 +208,8 @@ func TestRoundTrips(t *testing.T) {
 var ways = [][]format.Format{{format.JFR}, {format.PProf}, {format.JFR, format.PProf}, {format.JFR, format.JFR},
 	{format.PProf, format.PProf}}
 
-// plain is a collapsed file without the facts that pprof has no place for: how a method was compiled, and the
-// numbers of virtual threads that have names.
+// plain removes the facts from a collapsed file that pprof cannot hold: how a method was compiled, and the numbers of
+// virtual threads with names.
 func plain(text string, way []format.Format) string {
 	if slices.Contains(way, format.PProf) {
 		for _, s := range []string{"_[0]", "_[1]", "_[i]"} {
@@ -222,7 +222,7 @@ func plain(text string, way []format.Format) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestEverywhere: each format can be written from each possible input. Hostile names break none of them.
+// TestEverywhere: each input can be written in each format. Malicious names break none.
 func TestEverywhere(t *testing.T) {
 	data := flight(t, 500, false)
 	proto := converted(t, open(t, data, recording.Options{}), format.PProf, false)
@@ -273,7 +273,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestErrors: an error of the writer is not blamed on the recording.
+// TestErrors: an error of the writer is not reported as one of the recording.
 func TestErrors(t *testing.T) {
 	data := flight(t, 5000, false)
 	for _, f := range format.All() {
@@ -294,16 +294,16 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-// BenchmarkConvert converts a million samples of 5,000 different stacks of 60 frames, beginning with the opening of
-// the file. cpu-s/million is the user and system time of a million samples. x-reading is the ratio to the time of
-// reading alone in the same run: on a machine with other work the time varies, and the ratio hardly does.
+// BenchmarkConvert converts a million samples of 5,000 different stacks of 60 frames, including the opening of the
+// file. cpu-s/million is the user and system time of a million samples. x-reading is the ratio to the time of reading
+// alone in the same run: on a busy machine the time varies, but the ratio hardly does.
 func BenchmarkConvert(b *testing.B) { benchmarkConvert(b, million(b, 5000)) }
 
 // BenchmarkConvertDifferent is BenchmarkConvert with a different stack for each sample.
 func BenchmarkConvertDifferent(b *testing.B) { benchmarkConvert(b, million(b, samples)) }
 
-// BenchmarkConvertRecorded is BenchmarkConvert of a recording by goprof, again and again until it has a million
-// samples. scripts/convert.sh records one.
+// BenchmarkConvertRecorded is BenchmarkConvert with a recording by goprof, repeated until it has a million samples.
+// scripts/convert.sh records one.
 func BenchmarkConvertRecorded(b *testing.B) {
 	name := os.Getenv("GOPROF_CONVERT")
 	if name == "" {
@@ -316,7 +316,7 @@ func BenchmarkConvertRecorded(b *testing.B) {
 	benchmarkConvert(b, again(b, data))
 }
 
-// again appends a recording to itself until it has a million samples. Each time it begins when the last one has ended.
+// again repeats a recording until it has a million samples. Each repetition begins at the end of the last one.
 func again(b *testing.B, data []byte) (all []byte) {
 	n, from, to := int64(0), int64(math.MaxInt64), int64(0)
 	f := open(b, data, recording.Options{})
@@ -330,7 +330,7 @@ func again(b *testing.B, data []byte) (all []byte) {
 	for times := range (samples + n - 1) / n {
 		copied := slices.Clone(data)
 		for at := uint64(0); at < uint64(len(copied)); {
-			// A chunk's size and the beginning of its wall clock stand in its header (jdk.jfr.internal.consumer.ChunkHeader).
+			// A chunk's header holds its size and the beginning of its wall clock (jdk.jfr.internal.consumer.ChunkHeader).
 			size, begins := copied[at+8:], copied[at+32:]
 			binary.BigEndian.PutUint64(begins, binary.BigEndian.Uint64(begins)+uint64(times*(to-from+1)))
 			at += binary.BigEndian.Uint64(size)

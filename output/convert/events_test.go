@@ -13,13 +13,13 @@ import (
 	"goprof/profile"
 )
 
-// about is a stack of an event with what the event was about.
+// about returns a stack of an event, with what the event was about as its leaf.
 func about(name string, kind profile.Kind, s *profile.Stack) *profile.Stack {
 	leaf := profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, BCI: -1}
 	return &profile.Stack{Frames: append([]profile.Frame{leaf}, s.Frames...)}
 }
 
-// eventsFile is a recording of three events. More threads begin in it than events occur: beginnings have a stack,
+// eventsFile is a recording of three events. More threads start in it than events occur, and thread starts have stacks,
 // too.
 func eventsFile(t *testing.T) []byte {
 	t.Helper()
@@ -52,13 +52,13 @@ func eventsFile(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// TestEvents: each event of a recording can be chosen by the name that the recording was asked for. The first one is
-// the default. Every format counts what the event counts.
+// TestEvents: each event of a recording can be chosen by the name with which it was recorded. The first one is the
+// default. Every format has the event's own counts.
 func TestEvents(t *testing.T) {
 	data := eventsFile(t)
 	lines := map[string]int{"": 2, "alloc": 2, "libc:write": 1, "libc_write": 1, "exceptions": 1}
 	for event, want := range map[string][]string{
-		// of the events that occurred, the first one on the list of the recording
+		// of the events that occurred, the first in the recording's list
 		"":           {";byte[]_[i] 4096\n", ";shop.Cart_[k] 1024\n"},
 		"libc:write": {"java.lang.System.nanoTime", " 5\n"},
 		"libc_write": {"java.lang.System.nanoTime", " 5\n"},
@@ -80,7 +80,7 @@ func TestEvents(t *testing.T) {
 			}
 			got := plain(string(converted(t, open(t, through, o), format.Collapsed, false)), way)
 			want := plain(text, way)
-			if slices.Contains(way, format.PProf) { // pprof takes a name with a dot for a Java method, and knows no kernel
+			if slices.Contains(way, format.PProf) { // pprof reads a name with a dot as a Java method, and has no kernel frames
 				marks := strings.NewReplacer("_[j]", "", "_[k]", "")
 				got, want = marks.Replace(got), marks.Replace(want)
 			}

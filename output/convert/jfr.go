@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// writeJFR writes samples with their times, of all parts that are read. Waits become samples of wall-clock time. Marks,
-// and the beginnings and ends of threads, are kept, too.
+// writeJFR writes samples with their times, for all parts that are read. Waits become samples of wall-clock time. It
+// also keeps marks, and the starts and ends of threads.
 func writeJFR(to io.Writer, src *watched, tell func(string)) error {
 	i := src.Info()
 	if !i.Timed {
@@ -88,10 +88,10 @@ func setParts(w *jfr.Writer, i *recording.Info) (account *profile.Summary) {
 	return account
 }
 
-// maxIdle is how far from its samples a recording may begin or end.
+// maxIdle bounds the time between a recording's beginning or end and its samples.
 const maxIdle = 24 * time.Hour
 
-// moved turns a time of the wall clock into a moment of both clocks, with the help of a known moment.
+// moved converts a time of the wall clock to a time on both clocks. known is a time that is known on both.
 func moved(known profile.Instant, to time.Time) profile.Instant {
 	if to.IsZero() {
 		return known

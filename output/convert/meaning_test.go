@@ -16,7 +16,7 @@ import (
 	"goprof/profile"
 )
 
-// TestCollapsedIsDrawnAsItIs: convert and flame make the same page of a collapsed file.
+// TestCollapsedIsDrawnAsItIs: convert and flame make the same page from a collapsed file.
 func TestCollapsedIsDrawnAsItIs(t *testing.T) {
 	text := []byte("[main tid=7];a.B.c 5000000\n[main tid=7];a.B.d_[j] 2000000\n[not sampled] 3000000\n")
 	for _, f := range []format.Format{format.HTML, format.SVG} {
@@ -47,7 +47,7 @@ func TestCollapsedIsDrawnAsItIs(t *testing.T) {
 	}
 }
 
-// valuesOf are the types of the values in a pprof profile, and their sums.
+// valuesOf returns the types of the values in a pprof profile, and their sums.
 func valuesOf(t *testing.T, data []byte) (types []string, sums []int64) {
 	t.Helper()
 	file, err := pprof.Read(bytes.NewReader(data))
@@ -67,7 +67,7 @@ func valuesOf(t *testing.T, data []byte) (types []string, sums []int64) {
 	return file.Types, sums
 }
 
-// TestWeightIsAskedFor: pprof and speedscope count what --weight asks for.
+// TestWeightIsAskedFor: pprof and speedscope have the weight that --weight asks for.
 func TestWeightIsAskedFor(t *testing.T) {
 	data := flight(t, 100, true)
 	cpu, looks := profile.CPUTime, profile.Samples
@@ -90,7 +90,7 @@ func TestWeightIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestCountsAreNotMadeUp: a file with nothing but time gives a profile with nothing but time.
+// TestCountsAreNotMadeUp: a file with times and no counts becomes a profile with times and no counts.
 func TestCountsAreNotMadeUp(t *testing.T) {
 	text := []byte("a.B.c 5000000\na.B.d 2000000\n[not sampled] 3000000\n")
 	data := converted(t, open(t, text, recording.Options{}), format.PProf, false)

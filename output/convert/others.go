@@ -9,8 +9,8 @@ import (
 	"goprof/profile"
 )
 
-// others are the events of a recording that are no samples, in the order of time. Each is written before the samples
-// that came after it, so it is in the chunk of its time.
+// others are the events of a recording that are not samples, ordered by time. Each is written before later samples, so
+// that it is in the right chunk.
 type others []other
 
 type other struct {
@@ -18,7 +18,7 @@ type other struct {
 	write func(*jfr.Writer) error
 }
 
-// maxOthers bounds how many events are kept, of some 200 bytes each.
+// maxOthers bounds the kept events, of some 200 bytes each.
 const maxOthers = 1 << 17
 
 func othersOf(src *watched, tell func(string)) (list others, err error) {
@@ -52,7 +52,7 @@ func othersOf(src *watched, tell func(string)) (list others, err error) {
 	return list, err
 }
 
-// write writes the events up to a moment.
+// write writes the events up to a given time.
 func (o *others) write(w *jfr.Writer, until int64) error {
 	for len(*o) > 0 && (*o)[0].at.Ticks <= until {
 		if err := (*o)[0].write(w); err != nil {

@@ -15,7 +15,7 @@ import (
 	"goprof/profile"
 )
 
-// lived is a recording with a thread that begins and ends, a collection and an account.
+// lived is a recording with a thread that starts and ends, a collection and an account.
 func lived(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -45,7 +45,7 @@ func lived(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// told is everything in a recording that is no sample.
+// told returns everything in a recording except samples.
 func told(t *testing.T, src interface {
 	recording.Lived
 	recording.Marked
@@ -67,8 +67,8 @@ func told(t *testing.T, src interface {
 	return list
 }
 
-// TestOthersAreCarried: events that are no samples go into a new JFR file, too. If one part is converted, only the
-// events of that part do.
+// TestOthersAreCarried: a new JFR file also has the events that are not samples. If one part is converted, it has only
+// the events of that part.
 func TestOthersAreCarried(t *testing.T) {
 	first := open(t, lived(t), recording.Options{})
 	want := told(t, first)

@@ -21,15 +21,15 @@ import (
 	"goprof/profile/redact"
 )
 
-// The kinds of the parts that several has beside CPU time.
+// The kinds of the parts of several, besides CPU time.
 var (
 	allocKind = profile.EventKind{Name: profile.EventAlloc, Unit: profile.Bytes}
 	lockKind  = profile.EventKind{Name: "lock", Unit: profile.WallTime}
 	thrown    = profile.EventKind{Name: profile.EventExceptions}
 )
 
-// The threads of several. The part of CPU time learns a thread's Java name late, and the program renames another one.
-// The part of waits never learns any. A tid belongs to a second thread when the first one has ended.
+// The threads of several. The part of CPU time gets a thread's Java name late, and another thread is renamed by the
+// program. The part of waits gets no Java names. A tid is reused by a second thread after the first one has ended.
 var (
 	unnamed = profile.Thread{TID: 21, Name: "java"}
 	named   = profile.Thread{TID: 21, Name: "java", JavaID: 1, JavaName: "main"}
@@ -49,7 +49,7 @@ func several(t *testing.T, chunk time.Duration) []byte {
 	part := func(name, mode string, weight profile.Weight) profile.Meta {
 		m := meta
 		if m.Part, m.Mode, m.Weight = name, mode, weight; weight == profile.Bytes {
-			m.Interval = 0 // events have an amount between samples
+			m.Interval = 0 // for events, an interval is an amount
 		}
 		return m
 	}
@@ -96,7 +96,7 @@ func several(t *testing.T, chunk time.Duration) []byte {
 	return b.Bytes()
 }
 
-// sums are what each part of a recording counts.
+// sums returns the counts of each part of a recording.
 func sums(t *testing.T, src recording.Source) map[string][4]int64 {
 	t.Helper()
 	list := make(map[string][4]int64)
@@ -119,8 +119,8 @@ func sums(t *testing.T, src recording.Source) map[string][4]int64 {
 var sumsOfSeveral = map[string][4]int64{"cpu": {60, 60 * 2e6}, "alloc": {30, 0, 0, 30_000}, "lock": {60, 0, 20 * 5e6},
 	"exceptions": {10}}
 
-// TestAllPartsAreKept: JFR and pprof hold all parts of a recording, with what each counts, and read them again. What
-// is asked for by its name is the same before and after.
+// TestAllPartsAreKept: JFR and pprof hold all parts of a recording, with the counts of each, and goprof can read them
+// again. A part that is chosen by name is the same before and after.
 func TestAllPartsAreKept(t *testing.T) {
 	data := several(t, time.Second)
 	all := recording.Options{All: true}
@@ -158,7 +158,7 @@ func TestAllPartsAreKept(t *testing.T) {
 	}
 }
 
-// TestPartsThatAreLeftOut: where one part is read, the others are named, with their samples.
+// TestPartsThatAreLeftOut: if one part is read, the other parts are named, with their samples.
 func TestPartsThatAreLeftOut(t *testing.T) {
 	jfr := several(t, time.Second)
 	pprof := converted(t, open(t, jfr, recording.Options{All: true}), format.PProf, false)
@@ -178,7 +178,7 @@ func TestPartsThatAreLeftOut(t *testing.T) {
 	}
 }
 
-// names are the threads of a speedscope or Firefox file, each as often as it is there.
+// names returns the threads of a speedscope or Firefox file, with repetitions.
 func names(t *testing.T, data []byte, to format.Format) (list []string) {
 	t.Helper()
 	if to == format.Firefox {
@@ -221,7 +221,7 @@ func names(t *testing.T, data []byte, to format.Format) (list []string) {
 	return list
 }
 
-// TestOneThreadIsOneRow: a thread is one row in each part, with its last name, whatever names its samples have.
+// TestOneThreadIsOneRow: in each part a thread is one row with its last name, whatever names its samples have.
 func TestOneThreadIsOneRow(t *testing.T) {
 	for to, want := range map[format.Format][]string{
 		format.Speedscope: {"after tid=22 (before: before), cpu: 40000000 nanoseconds",
@@ -250,7 +250,7 @@ func TestOneThreadIsOneRow(t *testing.T) {
 	}
 }
 
-// TestRedactedParts: parts are kept without names, too.
+// TestRedactedParts: redaction of names keeps all parts.
 func TestRedactedParts(t *testing.T) {
 	by := redact.New(redact.Default(), []byte("the key of this test"))
 	src := redaction.Of(open(t, several(t, time.Second), recording.Options{All: true}), by)
@@ -260,7 +260,7 @@ func TestRedactedParts(t *testing.T) {
 	}
 }
 
-// TestTooMuchTogether: counts that have no room in a number are an error in every format, and no empty file.
+// TestTooMuchTogether: if counts overflow, every format returns an error and writes no empty file.
 func TestTooMuchTogether(t *testing.T) {
 	var b bytes.Buffer
 	w := jfr.NewWriter(&b, jfr.Options{})

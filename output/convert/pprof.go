@@ -8,7 +8,7 @@ import (
 	"goprof/output/recording"
 )
 
-// writePProf sums samples up by stack, thread and state.
+// writePProf sums up samples by stack, thread and state.
 func writePProf(to io.Writer, src recording.Source, tell func(string)) error {
 	i := src.Info()
 	o := pprof.Options{Weight: i.Meta.Weight, Asked: i.Asked, States: i.States, NoCount: !i.Counts(),

@@ -46,7 +46,7 @@ func beta(x, a, b float64) float64 {
 	return min(max(front*sum, 0), 1)
 }
 
-// student is the chance that a t-distributed number is as far from 0 as t or farther.
+// student returns the probability that a t-distributed number is at least as far from 0 as t.
 func student(t, df float64) float64 {
 	if math.IsInf(df, 1) {
 		return math.Erfc(math.Abs(t) / math.Sqrt2)
@@ -54,8 +54,8 @@ func student(t, df float64) float64 {
 	return beta(df/(df+t*t), df/2, 0.5)
 }
 
-// binomial returns the chance that n draws, each with chance q, give k or anything that is at least as unlikely, by
-// twice the smaller tail. n and k need not be whole numbers.
+// binomial returns the probability that n draws, each with probability q, give k or a result that is at most as likely.
+// It is twice the smaller tail. n and k need not be whole numbers.
 func binomial(k, n, q float64) float64 {
 	upper := 1.0 // P(X >= k)
 	if k > 0 {

@@ -12,52 +12,51 @@ import (
 	"goprof/profile/naming"
 )
 
-// Comparison takes in the recordings of two sides, and then compares the sides.
+// Comparison collects the recordings of two sides, and then compares the sides.
 type Comparison struct {
 	tree  tree
 	sides [sides]side
 }
 
-// side is what is known of the recordings of one side, besides their stacks.
+// side holds the facts about the recordings of one side, except their stacks.
 type side struct {
 	total int64
 	looks int64
-	// guessed is how much of total counts for a compiled method because the method inlined there is a guess.
+	// guessed is how much of total counts for a compiled method because the inlined method is a guess.
 	guessed int64
 	span    time.Duration
 	weight  profile.Weight
 	runs    []run
-	timed   bool // all of them have times
+	timed   bool // all its recordings have times
 	cells   map[cell]int64
 }
 
 // run is one recording of a side.
 type run struct {
 	name  string
-	jvm   string // which JVM it is of, empty if that is not known
+	jvm   string // which JVM it is of; empty if that is not known
 	total int64
 }
 
-// MaxRuns is how many recordings a side has at most.
+// MaxRuns bounds the recordings of a side.
 const MaxRuns = 64
 
-// cell is a node in a block of time. The block is the upper half. Each recording has blocks of its own; a recording
-// without times has only one.
+// cell is a node in a block of time. The upper half of its bits is the block. Each recording has blocks of its own; a
+// recording without times has only one.
 type cell uint64
 
 func cellOf(block, node int32) cell { return cell(block)<<32 | cell(node) }
 
-// ErrNoSamples is returned for a recording, or the chosen part of one, without samples.
+// ErrNoSamples is returned if a recording, or its chosen part, has no samples.
 var ErrNoSamples = errors.New("there are no samples in it")
 
 var errTooMuch = fmt.Errorf("both together have more than %d frames, or too many different stacks in each moment",
 	maxNodes)
 
-// New makes an empty comparison.
 func New() *Comparison { return &Comparison{tree: newTree()} }
 
-// assumedLook is the time that a sample is assumed to stand for if the recording does not say how many samples it has:
-// goprof's usual interval.
+// assumedLook is the assumed time between two samples if the recording does not have its number of samples. It is
+// goprof's default interval.
 const assumedLook = 10 * time.Millisecond
 
 // begin begins a recording, and returns its first block.
@@ -70,8 +69,8 @@ func (s *side) begin(r run, timed bool) (block int32) {
 	return int32(len(s.runs)-1) * blocks
 }
 
-// assumedLooks returns how many samples a recording has. If it does not say so, one sample is assumed for each
-// interval.
+// assumedLooks returns how many samples a recording has. If the recording does not have that number, one sample is
+// assumed for each interval.
 func assumedLooks(w profile.Weight, total, looks int64, interval time.Duration) int64 {
 	switch {
 	case w == profile.Samples && looks <= 0:
@@ -93,7 +92,7 @@ func (c *Comparison) finish() {
 	}
 }
 
-// independently treats each look as independent, for recordings without times.
+// independently treats all looks as independent, for recordings without times.
 func (c *Comparison) independently(of Side) {
 	look := c.look(of)
 	for n := range c.tree.nodes {
@@ -102,15 +101,15 @@ func (c *Comparison) independently(of Side) {
 	}
 }
 
-// Reading says how a source is read.
+// Reading sets how a source is read.
 type Reading struct {
 	recording.SumOptions
-	HideInternal bool // frames that only pass calls on become one: naming.Folder
-	AllFrames    bool // otherwise, the frames by which a thread begins become one
+	HideInternal bool // frames that only pass calls on are merged: naming.Folder
+	AllFrames    bool // otherwise, the frames with which a thread begins are merged
 }
 
 // AddSource adds one recording to a side, with its times if it has any. It reads the source twice: the first time to
-// know how long the recording is.
+// find the recording's length.
 func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	s, i := &c.sides[to], src.Info()
 	s.weight = i.Meta.Weight
@@ -137,8 +136,8 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	return nil
 }
 
-// effective returns how many independent looks are worth as much as the recording's (profile.Summary.Effective). 0: it
-// is not known.
+// effective returns how many independent looks have as much information as the recording's (profile.Summary.Effective).
+// It is 0 if that is not known.
 func (a *adder) effective(i *recording.Info) int64 {
 	switch {
 	case i.Summary != nil && i.Summary.Effective > 0:
@@ -151,13 +150,13 @@ func (a *adder) effective(i *recording.Info) int64 {
 	return a.looks
 }
 
-// mostByChance bounds the share of a thread's looks that one stack may have for being met again by chance.
+// mostByChance bounds the probability that a thread is found in the same stack again by chance.
 const mostByChance = 0.5
 
-// withoutChance corrects the lengths of standings (see stay) for chance. A stack with the share p is met again in the
+// withoutChance corrects the lengths of standings (see stay) for chance. A stack with the share p is found again at the
 // next look with probability p, even if looks are independent. Chance alone makes the mean square of a run's length
-// (1+p)/(1-p) times its mean. withoutChance uses the share of the stack in all threads. In a single thread it may be
-// larger. Then the noise comes out too large, never too small.
+// (1+p)/(1-p) times its mean. withoutChance uses the share of the stack in all threads. In a single thread the share
+// may be larger. Then the noise comes out too large, never too small.
 func (c *Comparison) withoutChance(to Side) {
 	s, look := &c.sides[to], c.look(to)
 	for n := range c.tree.nodes {
@@ -183,7 +182,7 @@ type adder struct {
 	labels      map[frame]int32
 	roots       map[profile.Thread]int32
 	nodes       profile.ByStack[leafPlace]
-	stack       profile.Stack // a sample's, to be changed
+	stack       profile.Stack // a copy of a sample's stack, which is changed
 	folder      naming.Folder
 	standing    map[threadID]stay
 }
@@ -202,8 +201,9 @@ type threadID struct {
 	id  int64
 }
 
-// stay is a run of looks that found one thread in the same stack, because it waits or is in a long call. Together these
-// looks say no more than one look. In all formats with times, the samples of a thread are in the order of time.
+// stay is a run of looks that found one thread in the same stack, because the thread waits or is in a long call.
+// Together these looks have no more information than one look. In all formats with times, the samples of a thread are
+// ordered by time.
 type stay struct {
 	node   int32
 	weight int64
@@ -265,13 +265,13 @@ func (a *adder) add(s *profile.Sample) error {
 	return nil
 }
 
-// block is the block of time of a moment. Differences are taken as unsigned numbers: a file may hold any times.
+// block returns the block of a given time. It subtracts unsigned numbers, because a file may hold any times.
 func (a *adder) block(at int64) int32 {
 	of := float64(uint64(at)-uint64(a.first)) / float64(uint64(a.last)-uint64(a.first))
 	return int32(min(max(of*blocks, 0), blocks-1))
 }
 
-// node returns where a sample's stack ends in the tree.
+// node returns the node at which a sample's stack ends in the tree.
 func (a *adder) node(s *profile.Sample) (leafPlace, error) {
 	root := a.root(s)
 	context := uint64(root)<<8 | s.StateKey()
@@ -289,7 +289,7 @@ func (a *adder) node(s *profile.Sample) (leafPlace, error) {
 	return at, nil
 }
 
-// root returns the label of a sample's thread; noLabel if threads do not count.
+// root returns the label of a sample's thread, or noLabel if threads do not count.
 func (a *adder) root(s *profile.Sample) int32 {
 	if !a.o.Threads {
 		return noLabel
@@ -301,7 +301,7 @@ func (a *adder) root(s *profile.Sample) int32 {
 
 const noLabel = -1
 
-// descend goes to the node of a sample's stack, and makes missing nodes. It returns false if there is no room. The
+// descend returns the node of a sample's stack, and makes missing nodes. It returns false if there is no room. The
 // stack has the threads, states and reasons that a collapsed file would have. A guessed leaf counts for its compiled
 // method.
 func (a *adder) descend(s *profile.Sample, root int32) (leafPlace, bool) {
@@ -331,7 +331,7 @@ func (a *adder) descend(s *profile.Sample, root int32) (leafPlace, bool) {
 		if f.Kind == profile.Inlined {
 			a.c.tree.nodes[way.at].inlined = true
 		} else if f.Kind.Java() && guessedIn != nil {
-			in = way.at // in the end, the topmost one
+			in = way.at // finally, the topmost one
 		}
 	}
 	if a.o.States && s.LacksLeaf() {
@@ -343,7 +343,7 @@ func (a *adder) descend(s *profile.Sample, root int32) (leafPlace, bool) {
 	return leafPlace{way.at, in}, !way.full
 }
 
-// descent goes down the tree, and makes missing nodes on the way.
+// descent goes down the tree, and makes missing nodes.
 type descent struct {
 	tree *tree
 	at   int32
@@ -368,7 +368,7 @@ func (a *adder) label(f *profile.Frame) int32 {
 	})
 }
 
-// addLook adds a look to the standing of its thread, or ends the standing and begins another.
+// addLook adds a look to the standing of its thread, or ends that standing and begins a new one.
 func (a *adder) addLook(s *profile.Sample, now stay) {
 	who := threadID{s.Thread.TID, s.Thread.JavaID}
 	last, ok := a.standing[who]

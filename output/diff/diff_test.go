@@ -40,8 +40,8 @@ func compareTrees(t *testing.T, before, after *output.Tree, o Options) *Result {
 	return r
 }
 
-// The wanted numbers are values of numerical integration (midpoints of 400,000 parts), of erfc, and of sums of
-// binomial coefficients.
+// The wanted numbers come from numerical integration (midpoints of 400,000 parts), erfc, and sums of binomial
+// coefficients.
 func TestDistributions(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -64,8 +64,8 @@ func TestDistributions(t *testing.T) {
 	}
 }
 
-// A JVM numbers some names anew in each run. Such names are the same in both recordings. So is code that is compiled
-// otherwise.
+// A JVM gives some names a new number in each run. Such names are equal in a comparison. So is code that is compiled
+// differently.
 func TestSameNames(t *testing.T) {
 	before := parse(t, "[pool-1-thread-3 tid=7];a.Main$$Lambda$12.run_[0];a.B+0x00007f12.go_[1];$Proxy3.x_[j] 100\n"+
 		"[pool-1-thread-9 tid=8];a.Main$$Lambda$12.run_[j] 50\n")
@@ -80,7 +80,7 @@ func TestSameNames(t *testing.T) {
 	}
 }
 
-// A changed path is told at the place of its change, and not for each of its callers as well.
+// A changed path is reported at the place of its change, and not for each of its callers as well.
 func TestTurning(t *testing.T) {
 	before, after := parse(t, "a;b;c;d 5000\na;b;e 5000\n"), parse(t, "a;b;c;d 7000\na;b;e 3000\n")
 	r := compareTrees(t, before, after, Options{By: ByPath})
@@ -100,7 +100,7 @@ func TestTurning(t *testing.T) {
 	}
 }
 
-// A recording by CPU time counts as many independent looks as it has samples. Nanoseconds are no looks.
+// A recording by CPU time has as many independent looks as samples. Nanoseconds are not looks.
 func TestTimeIsNoCount(t *testing.T) {
 	before, after := parse(t, "a;b 500000000\na;c 500000000\n"), parse(t, "a;b 520000000\na;c 480000000\n")
 	for _, tree := range []*output.Tree{before, after} {
@@ -112,8 +112,8 @@ func TestTimeIsNoCount(t *testing.T) {
 	}
 }
 
-// TestStanding: a thread that waits in one place for the whole recording is one fact, however often it is looked at.
-// Many threads that come and go are many facts.
+// TestStanding: if a thread waits in one place for the whole recording, all looks at it together count as one. If many
+// threads come and go, each counts.
 func TestStanding(t *testing.T) {
 	stacks := map[string]*profile.Stack{}
 	for _, name := range []string{"Here.wait", "There.wait", "Elsewhere.wait"} {
@@ -153,7 +153,7 @@ func TestStanding(t *testing.T) {
 	}
 }
 
-// TestBurst: a thousand samples in one second of ten are less evidence than a thousand that are spread over all ten.
+// TestBurst: a thousand samples in one of ten seconds are less evidence than a thousand spread over all ten.
 func TestBurst(t *testing.T) {
 	a := &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "a"}}}}
 	var burst []*profile.Stack
@@ -213,7 +213,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, no comparison panics, or claims a value that is no number.
+// No file makes a comparison panic or return NaN.
 func TestOddSides(t *testing.T) {
 	for name, c := range map[string][2]string{
 		"one sample":       {"a 1\n", "b 1\n"},
@@ -225,7 +225,7 @@ func TestOddSides(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := compareTrees(t, parse(t, c[0]), parse(t, c[1]), Options{By: "method"})
 			var out bytes.Buffer
-			if err := r.JSON(&out); err != nil { // NaN is no JSON
+			if err := r.JSON(&out); err != nil { // NaN is not JSON
 				t.Error(err)
 			}
 			for _, write := range []func() error{
@@ -245,7 +245,7 @@ func TestOddSides(t *testing.T) {
 	}
 }
 
-// TestLooksThatCountForSeveral: samples that count for several tell less than their number says.
+// TestLooksThatCountForSeveral: samples that count for several have less information than their sum suggests.
 func TestLooksThatCountForSeveral(t *testing.T) {
 	cpu := recording.Info{Format: recording.JFR, Meta: profile.Meta{Mode: profile.ModeCPU}}
 	wall := recording.Info{Format: recording.JFR, Meta: profile.Meta{Mode: profile.ModeWall}}
@@ -268,7 +268,7 @@ func TestLooksThatCountForSeveral(t *testing.T) {
 	}
 }
 
-// TestPageSaysWhatIsSeen: where no change is proven, the page says what its colours are, and which frames to look at.
+// TestPageSaysWhatIsSeen: if no change is proven, the page explains its colours, and which frames to look at.
 func TestPageSaysWhatIsSeen(t *testing.T) {
 	for after, want := range map[int]string{
 		502: "All frames are grey: noise alone makes such changes.",
@@ -288,7 +288,7 @@ func TestPageSaysWhatIsSeen(t *testing.T) {
 	}
 }
 
-// TestEntriesAreOne: the frames by which a thread begins are one, and no change of their own is told of them.
+// TestEntriesAreOne: the frames with which a thread begins are merged, and have no changes of their own.
 func TestEntriesAreOne(t *testing.T) {
 	stack := func(leaf string) *profile.Stack {
 		s := &profile.Stack{}
@@ -313,7 +313,7 @@ func TestEntriesAreOne(t *testing.T) {
 	}
 }
 
-// AddTree takes in a recording without times. looks is how many samples it has, 0 if that is not known.
+// AddTree adds a recording without times. looks is its number of samples, or 0 if that is not known.
 func (c *Comparison) AddTree(to Side, t *output.Tree, looks int64) error {
 	if t.Total <= 0 {
 		return ErrNoSamples

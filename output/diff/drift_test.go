@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestDrift: each side has one recording with times. Then the comparison adds noise that no block shows. This noise
+// TestDrift: if each side has one recording with times, the comparison adds noise that no block shows. This noise
 // averages out in long recordings.
 func TestDrift(t *testing.T) {
 	const total = 10_000

@@ -3,12 +3,12 @@ package diff
 import "slices"
 
 // A leaf that is a guess counts for the compiled method, because it may belong to any method that is inlined there. The
-// same code shares its guesses among the methods in the same way. So if both sides have the same number of guesses, the
-// guesses change nothing. If a compiler decides differently, certain leaves become guesses, or the other way round. So
-// a change has a range: its certain part, plus or minus the difference in the number of guesses. diff judges the
-// smallest change in that range.
+// same code always divides its guesses among the methods in the same way. So if both sides have the same number of
+// guesses, the guesses change nothing. If a compiler decides differently, certain leaves become guesses, or guesses
+// become certain. So a change has a range: its certain part, plus or minus the difference in the number of guesses.
+// diff judges the smallest change in that range.
 
-// moved is how much guesses may have changed an item's share, upwards and downwards.
+// moved is how much guesses may have changed an item's share, up and down.
 type moved struct{ up, down float64 }
 
 func (it *items) guesses() {
@@ -45,7 +45,7 @@ func (it *items) guesses() {
 				float64(t.nodes[p.top].guessed[After])}, total))
 		}
 		by := more(c.guessed, total)
-		delete(c.methods, c.key) // by class, say: it has them anyway
+		delete(c.methods, c.key) // with keys such as the class, they are already counted
 		for key := range c.methods {
 			it.may(key, by)
 			it.may(keys+key, by)
@@ -56,7 +56,7 @@ func (it *items) guesses() {
 	}
 }
 
-// compiled is a compiled method: its guesses, and the keys and paths of what is inlined into it.
+// compiled is a compiled method: its guesses, and the keys and paths of the methods inlined into it.
 type compiled struct {
 	key     int32
 	guessed [sides]float64
@@ -64,7 +64,7 @@ type compiled struct {
 	paths   []path
 }
 
-// path is the item of a node of an inlined method, and the node of the compiled one.
+// path is the item of an inlined method's node, and the node of the compiled method.
 type path struct{ number, top int32 }
 
 // more returns how much a method's share may have changed because the share of guesses changed.
@@ -83,7 +83,7 @@ func (it *items) may(number int32, by moved) {
 	}
 }
 
-// least returns both shares, with the guesses counted so that the change is smallest.
+// least returns both shares. It counts the guesses so that the change is smallest.
 func (e *evidence) least() (before, after float64) {
 	before, after = e.share(Before), e.share(After)
 	if after > before {

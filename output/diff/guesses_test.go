@@ -7,8 +7,8 @@ import (
 	"goprof/profile"
 )
 
-// TestGuessedLeaves: a compiler decides otherwise in the next start, and other leaves are guesses. No such change is
-// significant. A change that is larger than what guesses may have made is one.
+// TestGuessedLeaves: in the next start a compiler decides differently, and other leaves are guesses. No such change is
+// significant. A change that is larger than the effect of guesses is significant.
 func TestGuessedLeaves(t *testing.T) {
 	func1 := func(name string) *profile.Func { return &profile.Func{Name: name} }
 	crunch, mix, other := func1("a.Pek.crunch"), func1("a.Pek.mix"), func1("a.Other.run")
@@ -23,7 +23,7 @@ func TestGuessedLeaves(t *testing.T) {
 	const sure, guess = profile.Certain, profile.Guessed
 	type part struct {
 		of    *profile.Stack
-		share int // of 100
+		share int // in percent
 	}
 	record := func(parts ...part) *simulated {
 		s := &simulated{timed: true}

@@ -7,7 +7,7 @@ import (
 	"goprof/output"
 )
 
-// items are what is compared: each key of the report by its self and by its total, and each path. Their numbers are in
+// items are what is compared: each key of the report by its self and by its total, and each path. They are numbered in
 // this order: self, total, nodes.
 type items struct {
 	tree  *tree
@@ -15,8 +15,8 @@ type items struct {
 	names []string
 
 	list  []item  // the compared ones
-	place []int32 // of an item in list, -1 if it is not there
-	seen  []int32 // by key: the last walk that met it
+	place []int32 // the index of an item in list, -1 if it is not there
+	seen  []int32 // by key: the last walk that found it
 	walk  int32
 }
 
@@ -26,10 +26,10 @@ type item struct {
 	squares [sides]float64 // of standings
 	blocks  [sides][levels]products
 	guesses moved
-	prints  uint64 // a fingerprint of the nodes whose samples it has: items with equal prints have the same samples
+	prints  uint64 // a fingerprint of the nodes with its samples: items with equal prints have the same samples
 }
 
-// maxItems bounds the compared items, roughly. The items with the fewest samples are left out first.
+// maxItems roughly bounds the compared items. The items with the fewest samples are left out first.
 const maxItems = 1 << 18
 
 func newItems(t *tree, by string, key func(output.Name) string) *items {
@@ -58,7 +58,7 @@ func newItems(t *tree, by string, key func(output.Name) string) *items {
 	return it
 }
 
-// each calls visit with all items that have a node's own samples.
+// each calls visit for all items that contain a node's own samples.
 func (it *items) each(n int32, visit func(number int32)) {
 	keys := int32(len(it.names))
 	visit(it.keys[n])
@@ -72,7 +72,7 @@ func (it *items) each(n int32, visit func(number int32)) {
 	}
 }
 
-// name is the key of an item; for a path, the key of its last frame.
+// name returns the key of an item; for a path, the key of its last frame.
 func (it *items) name(number int32) string {
 	keys := int32(len(it.names))
 	if number < 2*keys {
@@ -131,7 +131,7 @@ func atLeast(counts []int64, least int64) (n int) {
 	return n
 }
 
-// fingerprint is splitmix64. Sums of fingerprints of two different sets are practically never equal.
+// fingerprint is splitmix64. Two different sets practically never have equal sums of fingerprints.
 func fingerprint(n uint64) uint64 {
 	n = (n + 1) * 0x9e3779b97f4a7c15
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
@@ -139,13 +139,13 @@ func fingerprint(n uint64) uint64 {
 	return n ^ n>>31
 }
 
-// blocks is into how many parts the time of a recording is cut; each further level has half as many.
+// blocks is the number of parts that the time of a recording is cut into. Each further level has half as many.
 const (
 	blocks = 64
 	levels = 5
 )
 
-// shifts are how many times the blocks of a level are halved in number. The longest blocks are the recordings.
+// shifts are how many times the number of blocks is halved at each level. At the last level a block is a recording.
 var shifts = [levels]int{0, 1, 2, 3, 6}
 
 const wholeRuns = levels - 1
@@ -153,7 +153,7 @@ const wholeRuns = levels - 1
 // products are sums over blocks: of the item's squared count, and of its count times the count of all items.
 type products struct{ squares, withAll float64 }
 
-// addBlocks sums up what one recording's blocks hold of each item.
+// addBlocks sums up the items' counts in the blocks of one recording.
 func (it *items) addBlocks(of Side, s *side) (all [levels]float64) {
 	cells := slices.Sorted(maps.Keys(s.cells))
 	for level := range levels {
@@ -174,8 +174,8 @@ type partSums struct {
 	at      int32
 	all     float64
 	sums    []float64 // of items
-	touched []int32   // those that are not 0
-	squares float64   // of the counts of all
+	touched []int32   // the items whose sum is not 0
+	squares float64   // of the counts of all items
 }
 
 func (p *partSums) add(block, node int32, count float64) {

@@ -8,37 +8,37 @@ import (
 )
 
 const (
-	// Risk is how many of all comparisons in which nothing has changed may have any change that is called significant.
+	// Risk bounds how many comparisons report a significant change, of those in which nothing has changed.
 	Risk = 0.05
-	// Assumed is the variance of a share, divided by that of independent looks, that is assumed if neither recording has
-	// times to measure it by. Most recordings of CPU time have less (docs/evidence/diff.md).
+	// Assumed is the assumed ratio of a share's variance to that of independent looks if neither recording has times to
+	// measure it. Most recordings of CPU time have less (docs/evidence/diff.md).
 	Assumed = 2.0
 )
 
-// evidence is what is known of one item's change.
+// evidence is what is known about one item's change.
 type evidence struct {
 	item      *item
 	total     [sides]float64 // of all items
 	variance  [sides]float64 // of the item's count
 	df        float64
 	inflation float64 // the larger one of both sides
-	fewest    float64 // the smallest p that so many samples can give
+	fewest    float64 // the smallest p that is possible with so many samples
 	weight    float64 // of the risk: see weigh
 	between   between // recordings
 	p, held   float64 // alone, and after Holm's correction
-	differs   bool    // by more than noise within the recordings makes, starts aside
+	differs   bool    // by more than noise within the recordings makes, without starts
 }
 
 func (e *evidence) share(s Side) float64 { return float64(e.item.sum[s]) / e.total[s] }
 
 func (e *evidence) change() float64 { return e.share(After) - e.share(Before) }
 
-// pooled is the share of both together.
+// pooled is the item's share in both sides together.
 func (e *evidence) pooled() float64 {
 	return float64(e.item.sum[Before]+e.item.sum[After]) / (e.total[Before] + e.total[After])
 }
 
-// judge makes the evidence about an item. step says that the item is one of Options.Steps.
+// judge returns the evidence about an item. step says that the item is in Options.Steps.
 func (c *Comparison) judge(i *item, n *noise, step bool) evidence {
 	e := evidence{item: i, total: [sides]float64{float64(c.sides[Before].total), float64(c.sides[After].total)}}
 	inflation, df := n.inflation(c, &e)
@@ -55,9 +55,9 @@ func (c *Comparison) judge(i *item, n *noise, step bool) evidence {
 	return e
 }
 
-// decide finds the p of all items once it is known how recordings differ. It returns the number of hypotheses, and the
-// limit of p divided by weight up to which an item is significant. within is that limit for noise within the recordings
-// alone.
+// decide finds the p of all items, after it is known how recordings differ. It returns the number of hypotheses, and
+// the limit: an item is significant if its p divided by its weight is at most the limit. within is the limit for noise
+// within the recordings alone.
 func (c *Comparison) decide(list []evidence, pairs []pair) (hypotheses int, limit, within float64) {
 	for i := range list {
 		e := &list[i]
@@ -85,19 +85,20 @@ func (c *Comparison) look(s Side) float64 {
 	return float64(c.sides[s].total) / float64(c.sides[s].looks)
 }
 
-// independent is the variance of an item's count if looks were independent, with the share in both recordings together.
+// independent returns the variance of an item's count if looks are independent, with the share in both recordings
+// together.
 func (c *Comparison) independent(e *evidence, s Side) float64 {
 	p := e.pooled()
 	return max(p*(1-p)*e.total[s]*c.look(s), math.SmallestNonzeroFloat64)
 }
 
-// standing is the variance of an item's count if its standings were independent.
+// standing returns the variance of an item's count if its standings are independent.
 func (c *Comparison) standing(e *evidence, s Side) float64 {
 	p := e.pooled()
 	return (1-p)*(1-p)*e.item.squares[s] + p*p*(1-p)*e.total[s]*c.look(s)
 }
 
-// fewest is the smallest p that the item can have: the p if all its looks were on one side.
+// fewest returns the smallest possible p of the item: the p if all its looks were on one side.
 func (c *Comparison) fewest(e *evidence) float64 {
 	looks := [sides]float64{float64(c.sides[Before].looks), float64(c.sides[After].looks)}
 	in := e.share(Before)*looks[Before] + e.share(After)*looks[After]
@@ -106,7 +107,7 @@ func (c *Comparison) fewest(e *evidence) float64 {
 	return min(2*math.Pow(min(q, 1-q), in), 1)
 }
 
-// chance is the probability that noise alone makes two shares differ as much as these, or more.
+// chance returns the probability that noise alone makes two shares differ by at least as much.
 func (e *evidence) chance(before, after float64) float64 {
 	return max(e.chanceWithin(before, after), e.between.chance(after-before))
 }
@@ -121,11 +122,11 @@ func (e *evidence) chanceWithin(before, after float64) float64 {
 	var error2, equivalent [sides]float64
 	for s := range sides {
 		error2[s] = e.variance[s] / (e.total[s] * e.total[s])
-		equivalent[s] = min(p, 1-p) / error2[s] // a Poisson count from so many looks has this error
+		equivalent[s] = min(p, 1-p) / error2[s] // a Poisson count of so many looks has this error
 	}
 	change := after - before
 	t := change / math.Sqrt(error2[Before]+error2[After])
-	if p > 0.5 { // the exact test is of what is rarer: the item, or all others
+	if p > 0.5 { // the exact test is of the rarer one: the item, or all others
 		before, after = 1-before, 1-after
 	}
 	counts := [sides]float64{before * equivalent[Before], after * equivalent[After]}
@@ -134,7 +135,7 @@ func (e *evidence) chanceWithin(before, after float64) float64 {
 	return max(student(t, e.df), exact)
 }
 
-// noise is the smallest change in the same direction whose p is at most limit.
+// noise returns the smallest change in the same direction whose p is at most limit.
 func (e *evidence) noise(limit float64) float64 { return e.smallest(limit, e.chance) }
 
 func (e *evidence) smallest(limit float64, chance func(before, after float64) float64) float64 {
@@ -154,8 +155,8 @@ func (e *evidence) smallest(limit float64, chance func(before, after float64) fl
 	return most
 }
 
-// bisect searches for the point between low and high at which below becomes false, in so many steps, and returns the
-// two points between which it lies. mid is middle, or geometric for a range of several orders of magnitude.
+// bisect searches the point between low and high at which below becomes false. It takes the given number of steps, and
+// returns the two points around it. mid is middle, or geometric for a range of several orders of magnitude.
 func bisect(low, high float64, steps int, mid func(low, high float64) float64,
 	below func(float64) bool) (float64, float64) {
 	for range steps {
@@ -172,8 +173,8 @@ func middle(low, high float64) float64    { return (low + high) / 2 }
 func geometric(low, high float64) float64 { return math.Sqrt(low * high) }
 
 // holm corrects for many comparisons. It returns the number of hypotheses, and a limit: an item is significant if its p
-// divided by its weight is not above the limit. After some hypotheses are rejected, the number of those that are left
-// is counted again, and never becomes larger: few hypotheses have no larger chance of a false alarm than many.
+// divided by its weight is at most the limit. After some hypotheses are rejected, the remaining ones are counted again.
+// Their number never grows: few hypotheses have no higher probability of a false alarm than many.
 func holm(list []evidence, pairs []pair) (hypotheses int, limit float64) {
 	hypotheses = testable(list)
 	order := weigh(list, hypotheses)
@@ -186,7 +187,7 @@ func holm(list []evidence, pairs []pair) (hypotheses int, limit float64) {
 	limit = -1
 	for _, e := range order {
 		if open.of[e.item.prints] == nil {
-			e.held = held // the same samples as one before
+			e.held = held // the same samples as an item before
 			continue
 		}
 		left = min(left, open.sum)
@@ -204,13 +205,13 @@ func holm(list []evidence, pairs []pair) (hypotheses int, limit float64) {
 	return hypotheses, limit
 }
 
-// evenly is how much of the risk is the same for all hypotheses.
+// evenly is how much of the risk is divided equally among the hypotheses.
 const evenly = 0.25
 
 // weigh divides the risk among the hypotheses. A part of it is divided equally, the rest in proportion to the variance
 // of their shares. A change of some points in a small method is far beyond its noise, so a small method needs no larger
-// weight. Large methods need it, and they are few. Weights may depend on the share in both sides together, which says
-// nothing of how the sides differ (Genovese, Roeder and Wasserman, Biometrika 2006). weigh returns the items that are
+// weight. Large methods need it, and they are few. Weights may depend on the share in both sides together, which does
+// not show how the sides differ (Genovese, Roeder and Wasserman, Biometrika 2006). weigh returns the items that are
 // hypotheses. The sum of their weights is their number.
 func weigh(list []evidence, hypotheses int) (order []*evidence) {
 	met := make(map[uint64]bool)
@@ -235,7 +236,8 @@ func weigh(list []evidence, hypotheses int) (order []*evidence) {
 	return order
 }
 
-// testable is Tarone's number: the number of hypotheses that have enough samples to be significant among that number.
+// testable is Tarone's number: the number of hypotheses that have enough samples to become significant with a
+// correction for that number.
 func testable(list []evidence) int {
 	fewest := make(map[uint64]float64)
 	for i := range list {

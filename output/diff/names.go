@@ -7,7 +7,7 @@ import (
 	"goprof/profile/naming"
 )
 
-// comparable returns a frame's name without numbers that differ from run to run. Threads of one pool get one name.
+// comparable returns a frame's name without numbers that differ from run to run. All threads of a pool have one name.
 func comparable(n output.Name) output.Name {
 	switch {
 	case n.Kind == output.LabelThread:

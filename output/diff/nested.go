@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// All samples of a path are samples of its caller, too, and of its method. If a caller has few other samples, both are
+// All samples of a path are also samples of its caller, and of its method. If a caller has few other samples, both are
 // nearly the same hypothesis: if chance makes one significant, it mostly makes the other significant as well. So the
 // sum of their probabilities is nearly twice too large. In a recursion of 20 levels it is nearly 20 times too large.
 //
@@ -15,10 +15,10 @@ import (
 // Journal of Applied Probability 13, 1976; Worsley, Biometrika 69, 1982). So the correction uses the pairs that have
 // most in common: a maximum spanning tree.
 
-// pair is two items, by their places in the list. All samples of one are samples of the other.
+// pair is two items, by their indexes in the list. All samples of inner are samples of outer.
 type pair struct{ inner, outer int32 }
 
-// nested finds the pairs of a path and its caller, of a path and its method, and of a method's self and total.
+// nested returns three kinds of pairs: a path and its caller, a path and its method, a method's self and its total.
 func (it *items) nested() (pairs []pair) {
 	keys := int32(len(it.names))
 	add := func(inner, outer int32) {
@@ -45,14 +45,14 @@ type questions struct {
 	sum   float64 // of the weights, less what pairs have in common
 }
 
-// link leads from one item to another. both is the chance that both are significant by chance, over the risk of one
-// item that has a weight of 1.
+// link leads from one item to another. both is the probability that both are significant by chance, divided by the risk
+// of one item with a weight of 1.
 type link struct {
 	to   uint64
 	both float64
 }
 
-// newQuestions makes them of the items that are hypotheses.
+// newQuestions makes questions from the items that are hypotheses.
 func newQuestions(order []*evidence, list []evidence, pairs []pair) *questions {
 	q := questions{of: make(map[uint64]*evidence), links: make(map[uint64][]link)}
 	for _, e := range order {
@@ -71,8 +71,8 @@ type common struct {
 	both float64
 }
 
-// inCommon finds what pairs have in common, the largest first. It computes with the smallest risk of any item: with a
-// larger risk, two items have a larger part in common.
+// inCommon returns what pairs have in common, the largest first. It uses the smallest risk of any item: with a larger
+// risk, two items have more in common.
 func (q *questions) inCommon(list []evidence, pairs []pair) (all []common) {
 	for _, p := range pairs {
 		inner, outer := &list[p.inner], &list[p.outer]
@@ -90,9 +90,9 @@ func (q *questions) inCommon(list []evidence, pairs []pair) (all []common) {
 	return all
 }
 
-// join links the pairs that have most in common, as long as they make no circle.
+// join links the pairs that have most in common, as long as the links form no cycle.
 func (q *questions) join(all []common) {
-	tree := make(map[uint64]uint64) // each hypothesis leads to another one of its tree, and in the end to the root
+	tree := make(map[uint64]uint64) // each hypothesis leads to another one of its tree, and finally to the root
 	root := func(at uint64) uint64 {
 		for next, ok := tree[at]; ok; next, ok = tree[at] {
 			if far, ok := tree[next]; ok {
@@ -123,22 +123,22 @@ func (q *questions) reject(e *evidence) {
 	}
 }
 
-// correlation returns the correlation of two shares, where all samples of one are samples of the other, too. For
-// independent samples it follows from the shares alone. If samples depend on each other, both variances are larger,
-// each by a factor. Then the covariance is assumed to be larger by the smaller of the two factors, because the larger
-// factor may come from samples that only one share has.
+// correlation returns the correlation of two shares, if all samples of inner are also samples of outer. For independent
+// samples it follows from the shares alone. If samples depend on each other, both variances are larger, each by a
+// factor. Then the covariance is assumed to be larger by the smaller of the two factors, because the larger factor may
+// come from samples that only one share has.
 func correlation(inner, outer *evidence) float64 {
 	in, out := inner.pooled(), outer.pooled()
 	if in >= out || out >= 1 {
-		return 0 // their counts are not those of their samples
+		return 0 // their counts are not their numbers of samples
 	}
 	least, most := min(inner.inflation, outer.inflation), max(inner.inflation, outer.inflation)
 	return math.Sqrt(in * (1 - out) / (out * (1 - in)) * least / most)
 }
 
-// both returns the probability that two correlated normal numbers are both, on the same side of 0, as far from 0 as
-// each alone is with the probabilities p and q. The correlation is not negative. It is integrated over (Plackett,
-// Biometrika 1954).
+// both takes two correlated normal numbers. p and q are the probabilities that each alone is at least so far from 0.
+// both returns the probability that both numbers are so far from 0, on the same side. The correlation is not negative.
+// The result is an integral over the correlation (Plackett, Biometrika 1954).
 func both(p, q, correlation float64) float64 {
 	h, k := math.Sqrt2*math.Erfcinv(p), math.Sqrt2*math.Erfcinv(q)
 	const steps = 64

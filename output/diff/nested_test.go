@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestBoth: the wanted numbers are known, or values of another integral (over one of both numbers, 100,000 parts).
+// TestBoth: the wanted numbers are known, or come from another integral (over one of both numbers, 100,000 parts).
 func TestBoth(t *testing.T) {
 	integral := func(p, q, correlation float64) float64 {
 		h, k := math.Sqrt2*math.Erfcinv(p), math.Sqrt2*math.Erfcinv(q)
@@ -32,7 +32,7 @@ func TestBoth(t *testing.T) {
 	}
 }
 
-// recursion is items that lie in each other: so many levels of a recursion with this share of all samples.
+// recursion returns items that contain each other: levels of a recursion with this share of all samples.
 func recursion(levels int, share float64) (list []evidence, pairs []pair) {
 	const total = 1e6
 	for i := range levels {
@@ -46,7 +46,7 @@ func recursion(levels int, share float64) (list []evidence, pairs []pair) {
 	return list, pairs
 }
 
-// TestNestedRisk: of comparisons in which nothing has changed, no more have a significant item than the risk says.
+// TestNestedRisk: the share of comparisons with a significant item, although nothing has changed, is at most the risk.
 // Shares of a recursion's levels are drawn as those of independent samples.
 func TestNestedRisk(t *testing.T) {
 	const levels, share, draws = 20, 0.25, 4000
@@ -54,7 +54,7 @@ func TestNestedRisk(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	any, alone := 0, 0
 	for range draws {
-		var own [levels]float64 // by how much a level's own share differs, in standard deviations of a share of 1
+		var own [levels]float64 // the deviation of each level's own share, in standard deviations of a share of 1
 		all := math.Sqrt(1-share) * rng.NormFloat64()
 		for i := range own {
 			own[i] = math.Sqrt(share/levels) * rng.NormFloat64()
@@ -94,8 +94,8 @@ func first(list []evidence) bool {
 	return false
 }
 
-// TestQuestions: items that are nearly the same samples are nearly one question. Those that are left when one is
-// rejected are as many as without it.
+// TestQuestions: items with nearly the same samples are nearly one question. After one is rejected, the others count as
+// if it had never been there.
 func TestQuestions(t *testing.T) {
 	list, pairs := recursion(3, 0.003)
 	list[0].item.sum, list[1].item.sum = [sides]int64{300_000, 300_000}, [sides]int64{299_990, 299_990}

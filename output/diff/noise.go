@@ -5,39 +5,39 @@ import "math"
 // noise is how shares vary within the recordings of both sides.
 type noise struct {
 	spreads [sides]spread
-	timed   bool            // a side has times, so the noise is measured
+	timed   bool            // some side has times, so the noise is measured
 	slow    float64         // variance between long blocks over that between short ones, mean of all items; at least 1
-	excess  float64         // the part of an item's variance that independent looks do not explain, mean of all items
-	slowDF  float64         // the degrees of freedom of an item's variance between long blocks
+	excess  float64         // the part of an item's variance beyond that of independent looks, mean of all items
+	slowDF  float64         // degrees of freedom of an item's variance between long blocks
 	missed  [levels]float64 // the factor that still longer blocks would add, mean of all items; at least 1
-	items   float64         // how many different items have enough samples to measure by
+	items   float64         // number of different items with enough samples to measure noise
 	prior   prior           // of the inflation between the shortest blocks
 }
 
 // measured holds, for each length of block (level), the variance of an item divided by that of independent looks, and
-// the degrees of freedom of this ratio. It is of both sides together: each side has the weight that it has in the
+// the degrees of freedom of this ratio. It is for both sides together: each side has the weight that it has in the
 // variance of the change. With few blocks, this combined value is more exact than that of either side.
 type measured struct{ ratio, df [levels]float64 }
 
 // Short blocks give the best estimate of an item's variance, because there are many. But they do not show phases that
 // are longer than a block. Such phases make the variance between long blocks larger: that of all items together (slow),
 // or that of one item, if its ratio is larger than chance explains. If all items together vary slowly, a single slow
-// item is likely: then a ratio is enough that chance gives to one item in ten, or in twenty. Otherwise chance alone
-// gives such a ratio to some of many items: then the level of the test is corrected for the number of items.
+// item is likely. Then a ratio that chance gives to one item in ten, or in twenty, is enough. Otherwise, chance alone
+// would give such a ratio to some of many items, so the level of the test is corrected for the number of items.
 var slowLevels = []struct {
 	level  int
 	chance float64
 }{{2, 0.10}, {3, 0.05}}
 
-// slowly is how much larger the variance of long blocks is, for the mean of all items, if these vary slowly.
+// slowly is the least ratio of variances of long and short blocks, as the mean of all items, that counts as slow.
 // Independent samples have less.
 const slowly = 1.2
 
-// rare is the expected number of items in a comparison whose long blocks count by chance, if the level is corrected:
-// one in two comparisons.
+// rare is for a corrected level: it is the expected number of items in a comparison whose long blocks count by chance
+// alone. That is one item in two comparisons.
 const rare = 0.5
 
-// level is how often chance alone may let an item's own long blocks count.
+// level returns the probability that chance alone makes an item's own long blocks count.
 func (n *noise) level(chance float64) float64 {
 	if n.slow >= slowly || n.items == 0 {
 		return chance
@@ -45,14 +45,14 @@ func (n *noise) level(chance float64) float64 {
 	return min(chance, rare/n.items)
 }
 
-// fewSamples is the number of looks that an item needs to say something of blocks.
+// fewSamples is the least number of looks that an item needs for a measurement by blocks.
 const fewSamples = 50
 
-// farMore is the least ratio of the variance between the longest blocks to that between the shortest, on average of all
-// items, that shows that something lasts longer than a block.
+// farMore shows that something lasts longer than a block: it is the least ratio of the variance between the longest
+// blocks to that between the shortest, as the mean of all items.
 const farMore = 1.5
 
-// newNoise measures noise by the items that have samples enough.
+// newNoise measures noise by the items with enough samples.
 func newNoise(c *Comparison, it *items) noise {
 	n := noise{slow: 1, missed: [levels]float64{1, 1, 1, 1, 1}}
 	for s := range sides {
@@ -86,7 +86,7 @@ func newNoise(c *Comparison, it *items) noise {
 	return n
 }
 
-// slowness finds how much larger the variance of long blocks is, on average over all items. The longest blocks are few,
+// slowness finds how much larger the variance of long blocks is, as the mean of all items. The longest blocks are few,
 // so they count only if the difference is far larger than chance explains.
 func (n *noise) slowness(sums, df [levels]float64) {
 	if n.items == 0 {
@@ -106,7 +106,7 @@ func (n *noise) slowness(sums, df [levels]float64) {
 	}
 }
 
-// enough reports whether an item has looks enough, with it and without it, on each side that has times.
+// enough reports whether there are enough looks with the item and without it, on each side that has times.
 func (c *Comparison) enough(e *evidence) bool {
 	for s := range sides {
 		count := float64(e.item.sum[s])
@@ -137,14 +137,13 @@ func (n *noise) measure(c *Comparison, e *evidence) (m measured) {
 	for level := range levels {
 		if squares[level] > 0 {
 			m.ratio[level] = sum[level] / independent
-			m.df[level] = sum[level] * sum[level] / squares[level] // Satterthwaite's
+			m.df[level] = sum[level] * sum[level] / squares[level] // by Satterthwaite
 		}
 	}
 	return m
 }
 
-// inflation returns an item's variance over that of independent looks, and with how many degrees of freedom it is
-// known.
+// inflation returns an item's variance divided by that of independent looks, and the degrees of freedom of that ratio.
 func (n *noise) inflation(c *Comparison, e *evidence) (ratio, df float64) {
 	if !n.timed {
 		return Assumed, math.Inf(1)
@@ -155,7 +154,7 @@ func (n *noise) inflation(c *Comparison, e *evidence) (ratio, df float64) {
 	}
 	ratio, df = n.prior.draw(m.ratio[0], m.df[0])
 	if slow := n.slowOf(ratio); slow > 1 { // the two factors have different degrees of freedom
-		df = slow * slow / (1/df + (slow-1)*(slow-1)/n.slowDF) // Satterthwaite's
+		df = slow * slow / (1/df + (slow-1)*(slow-1)/n.slowDF) // by Satterthwaite
 		ratio *= slow
 	}
 	for _, slow := range slowLevels {
@@ -171,16 +170,16 @@ func (n *noise) inflation(c *Comparison, e *evidence) (ratio, df float64) {
 const leastExcess = 0.2
 
 // slowOf returns the factor by which long blocks show more variance, for an item with this inflation between short
-// blocks. Blocks miss the correlation of samples on both sides of a block's end. If an item's samples are more
+// blocks. Blocks miss the correlation between samples before and after a block's end. If an item's samples are more
 // correlated than those of others, its blocks miss more. No item is assumed to miss less: it may vary so slowly that
-// short blocks show nothing of it.
+// short blocks do not show it.
 func (n *noise) slowOf(ratio float64) float64 {
 	own := 1 - 1/max(ratio, 1)
 	return 1 + (n.slow-1)*max(own/max(n.excess, leastExcess), 1)
 }
 
-// quantile returns the value that chi-squared over its degrees of freedom exceeds with this probability (Wilson and
-// Hilferty).
+// quantile returns the value that chi-squared divided by its degrees of freedom exceeds with this probability (Wilson
+// and Hilferty).
 func quantile(chance, df float64) float64 {
 	if df <= 0 {
 		return math.Inf(1)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLevel: chance lets long blocks count of one item in ten, or in twenty. Where not all items together vary slowly,
-// that is corrected for the number of items.
+// TestLevel: if all items together vary slowly, chance makes the long blocks count for one item in ten, or in twenty.
+// If they do not, the level is corrected for the number of items.
 func TestLevel(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -32,8 +32,8 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// TestLevelOfIndependent: where samples are independent, long blocks tell of no item what short ones do not. So nearly
-// all items whose long blocks count do so by chance.
+// TestLevelOfIndependent: if samples are independent, the long blocks of no item show more than the short ones. So if
+// an item's long blocks count, that is nearly always by chance.
 func TestLevelOfIndependent(t *testing.T) {
 	p, rng := newProgram(), rand.New(rand.NewPCG(8, 9))
 	const pairs = 10
@@ -48,18 +48,18 @@ func TestLevelOfIndependent(t *testing.T) {
 			}
 			met[e.item.prints] = true
 			items++
-			if e.df < blocks { // both sides' shortest blocks have nearly twice as many degrees of freedom
+			if e.df < blocks { // the shortest blocks of both sides have nearly twice as many degrees of freedom
 				by++
 			}
 		}
 	}
 	t.Logf("long blocks count of %d items of %d, in %d comparisons", by, items, pairs)
-	if by > int(2*2*rare*pairs) { // two levels; twice as many as chance gives
+	if by > int(2*2*rare*pairs) { // two levels; twice the number that chance gives
 		t.Errorf("long blocks count of %d items by chance, in %d comparisons", by, pairs)
 	}
 }
 
-// TestSlowOf: an item of which short blocks tell more than of others has more beyond their ends.
+// TestSlowOf: an item whose short blocks show more variance than others' misses more at the ends of blocks.
 func TestSlowOf(t *testing.T) {
 	for _, c := range []struct {
 		name                string
@@ -79,8 +79,8 @@ func TestSlowOf(t *testing.T) {
 	}
 }
 
-// TestNoiseOfJobs: a thread's samples are of one job after the other, so those of a handler come in bursts. These have
-// a mean square of 10.0 times their mean length. A handler's noise is not taken for less than that.
+// TestNoiseOfJobs: a thread's samples belong to one job after the other, so those of a handler come in bursts. The mean
+// square of the bursts' lengths is 10.0 times the mean length. The noise of a handler is not estimated lower than that.
 func TestNoiseOfJobs(t *testing.T) {
 	p, rng := newProgram(), rand.New(rand.NewPCG(9, 77))
 	m := model{threads: 4, mean: 5, timed: true, jobs: true}

@@ -7,11 +7,10 @@ import (
 	"goprof/output/flame"
 )
 
-// told is the smallest share of a path for which pages say what noise alone would give, because computing it takes
-// time.
+// told is the smallest share of a path for which pages show the noise, because computing it takes time.
 const told = 0.001
 
-// Page writes a differential flame graph as a page.
+// Page writes a page with a differential flame graph.
 func (r *Result) Page(to io.Writer, title string, about [][2]string) error {
 	tree, o := r.picture(title)
 	o.Line += " " + seen(o.Diff)
@@ -21,7 +20,7 @@ func (r *Result) Page(to io.Writer, title string, about [][2]string) error {
 	return flame.Page(to, tree, o)
 }
 
-// SVG writes it as a picture.
+// SVG writes a differential flame graph as a picture.
 func (r *Result) SVG(to io.Writer, title string) error {
 	tree, o := r.picture(title)
 	return flame.SVG(to, tree, o)
@@ -63,7 +62,7 @@ func seen(d *flame.Diff) string {
 	return "All frames are grey: noise alone makes such changes."
 }
 
-// picture returns the tree of both recordings with the counts of the later one, and what is known of the earlier one.
+// picture returns the tree of both recordings with the counts of the later one, and the facts about the earlier one.
 func (r *Result) picture(title string) (*output.Tree, flame.Options) {
 	from := r.c.tree.nodes
 	tree := &output.Tree{Labels: r.c.tree.labels, Nodes: make([]output.TreeNode, len(from)), Weight: r.Weight,

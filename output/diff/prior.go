@@ -12,9 +12,9 @@ type prior struct {
 const leastItems = 10
 
 // fitPrior fits a distribution to the ratios of all items, which have df degrees of freedom each, by the moments of
-// their logarithms. In an estimate, all other items together never weigh more than the item's own ratio: items are not
-// independent of each other, and a compiler that decides one way or the other makes distributions that no formula
-// describes.
+// their logarithms. In an estimate, all other items together never weigh more than the item's own ratio. There are two
+// reasons: items are not independent of each other, and the varying decisions of a compiler make distributions that no
+// formula describes.
 func fitPrior(ratios []float64, df float64) prior {
 	if len(ratios) < leastItems {
 		return prior{}
@@ -68,7 +68,7 @@ func trigamma(x float64) (y float64) {
 	return y + 1/x + x2/2 + x2/x*(1.0/6-x2*(1.0/30-x2/42))
 }
 
-// inverseTrigamma finds the x with trigamma(x) = y, for y between 1e-4 and 1e4.
+// inverseTrigamma returns the x with trigamma(x) = y, for y between 1e-4 and 1e4.
 func inverseTrigamma(y float64) float64 {
 	x, _ := bisect(1e-2, 1e4, 60, geometric, func(x float64) bool { return trigamma(x) > y })
 	return x

@@ -20,34 +20,32 @@ const ByPath = "path"
 var Keys = append(slices.DeleteFunc(slices.Clone(output.ReportKeys), func(k string) bool { return k == output.ByLine }),
 	ByPath)
 
-// Options are what a user may choose.
 type Options struct {
 	By        string  // one of Keys
-	Top       int     // changes of each sort that are kept, 0 for all
-	MinChange float64 // changes of shares that are smaller are left out, and not significant
-	// Steps are keys whose share is known to have changed between the two sides. For these, looks in a row that find the
-	// same stack do not add noise. A path has the key of its last frame.
+	Top       int     // number of changes of each sort that are kept, 0 for all
+	MinChange float64 // smaller changes of shares are left out, and not significant
+	// Steps are keys whose share is known to have changed between the two sides. For these, consecutive looks that find
+	// the same stack do not add noise. A path has the key of its last frame.
 	Steps map[string]bool
 }
 
-// Result is what has changed.
 type Result struct {
 	Before      Recording      `json:"before"`
 	After       Recording      `json:"after"`
 	Weight      profile.Weight `json:"weight"` // what is counted
 	By          string         `json:"by"`
-	Risk        float64        `json:"risk"`       // of any change that is called significant where nothing changed
-	Compared    int            `json:"hypotheses"` // Holm's correction is for so many
-	Inflation   float64        `json:"inflation"`  // of the variance over independent looks: the median of items
+	Risk        float64        `json:"risk"`       // of calling any change significant although nothing has changed
+	Compared    int            `json:"hypotheses"` // number of hypotheses in Holm's correction
+	Inflation   float64        `json:"inflation"`  // variance divided by that of independent looks: the median of items
 	Assumed     bool           `json:"assumed"`    // neither recording has times: the inflation is not measured
-	Starts      Starts         `json:"starts"`     // what is known of noise between starts of a JVM
+	Starts      Starts         `json:"starts"`     // what is known about noise between starts of a JVM
 	Significant int            `json:"significant"`
-	Likely      int            `json:"likely"`    // of one start or two a side: more than starts usually differ by
-	Unsettled   int            `json:"unsettled"` // more than noise within the recordings; starts may differ by as much
+	Likely      int            `json:"likely"`    // one start or two per side: larger than the usual difference
+	Unsettled   int            `json:"unsettled"` // larger than noise within the recordings; starts may differ as much
 	Changes     []Change       `json:"changes"`
 	Omitted     int            `json:"omitted"`
 
-	// Of the tree, for pictures: see Picture.
+	// The tree, for pictures: see Picture.
 	c        *Comparison
 	evidence []evidence
 	items    *items
@@ -56,15 +54,15 @@ type Result struct {
 	limitWithin float64
 }
 
-// Recording is one side: a recording, or several together.
+// Recording is one side: one recording or several together.
 type Recording struct {
 	Name   string        `json:"name"`
-	Files  []string      `json:"files"` // the recordings, in the order in which they were given
+	Files  []string      `json:"files"` // in the given order
 	Total  int64         `json:"total"`
 	Looks  int64         `json:"samples"`
-	Span   time.Duration `json:"span_ns,omitempty"` // from the first sample to the last, 0 if it has no times
-	Blocks int           `json:"blocks"`            // of time, 0 if it has no times
-	// Guessed is how much of Total counts for a compiled method because the method inlined there is a guess.
+	Span   time.Duration `json:"span_ns,omitempty"` // from the first sample to the last; 0 without times
+	Blocks int           `json:"blocks"`            // of time; 0 without times
+	// Guessed is how much of Total counts for a compiled method because the inlined method is a guess.
 	Guessed int64 `json:"guessed,omitempty"`
 }
 
@@ -77,31 +75,31 @@ const (
 
 // Change is the change of one key, mostly a method, or of one path. Shares are from 0 to 1.
 type Change struct {
-	Name        string   `json:"name"` // of a path: its last frame
+	Name        string   `json:"name"` // for a path: its last frame
 	Of          string   `json:"of"`   // OfSelf, OfTotal, OfPath
 	Path        []string `json:"path,omitempty"`
 	Before      float64  `json:"before"`
 	After       float64  `json:"after"`
 	Change      float64  `json:"change"`  // after - before
-	Noise       float64  `json:"noise"`   // noise and guessed leaves alone give smaller changes than that
-	P           float64  `json:"p"`       // corrected: significant if it is not more than Risk
-	Alone       float64  `json:"p_alone"` // as if it were the only one that is compared
+	Noise       float64  `json:"noise"`   // noise and guessed leaves alone give smaller changes than this
+	P           float64  `json:"p"`       // corrected: significant if it is at most Risk
+	Alone       float64  `json:"p_alone"` // without correction for other comparisons
 	Inflation   float64  `json:"inflation"`
 	Significant bool     `json:"significant"`
 	Differs     bool     `json:"differs"` // by more than noise within the recordings
-	// Usual is what two starts of one program usually differ by, where the recordings are too few to tell. A change is
-	// likely if it is larger, and Differs. Within is what noise within the recordings alone gives.
+	// Usual is the usual difference between two starts of one program, if there are too few recordings to measure it. A
+	// change is likely if it is larger than Usual, and Differs. Within is the largest change by noise within the
+	// recordings alone.
 	Usual  float64 `json:"usual,omitempty"`
 	Within float64 `json:"within,omitempty"`
 	Likely bool    `json:"likely,omitempty"`
 	New    bool    `json:"new,omitempty"`  // in no sample before
 	Gone   bool    `json:"gone,omitempty"` // in no sample after
-	Own    string  `json:"-"`              // of a path: the innermost method of the program\'s own
+	Own    string  `json:"-"`              // for a path: the innermost method of the program\'s own
 
 	node int32
 }
 
-// Compare compares the recordings that were added.
 func (c *Comparison) Compare(o Options) (*Result, error) {
 	by := o.By
 	if by == ByPath {
@@ -146,7 +144,7 @@ func (s *side) recording() Recording {
 	return r
 }
 
-// medianInflation is the median of the items that have enough samples to measure it.
+// medianInflation returns the median of the items that have enough samples to measure it.
 func medianInflation(list []evidence) float64 {
 	var all []float64
 	for i := range list {
@@ -161,7 +159,7 @@ func medianInflation(list []evidence) float64 {
 	return all[len(all)/2]
 }
 
-// collect makes the list of changes: of each sort the significant ones first, then by size.
+// collect makes the list of changes: for each sort the significant ones first, then by size.
 func (r *Result) collect(o Options) {
 	bySort := map[string][]*evidence{}
 	for i := range r.evidence {
@@ -217,10 +215,10 @@ func (r *Result) sortOf(number int32) string {
 	return OfPath
 }
 
-// mostOf is the part of a path's change from which on one callee stands for it: the path gets no line of its own.
+// mostOf: if one callee has at least this part of a path's change, the path has no line of its own.
 const mostOf = 0.8
 
-// dropRepeated leaves out a path if the list has one of its callees with the same change.
+// dropRepeated leaves out a path if one of its callees in the list has the same change.
 func (r *Result) dropRepeated(list []*evidence) []*evidence {
 	at := make(map[int32]*evidence)
 	for _, e := range list {
@@ -236,11 +234,11 @@ func (r *Result) dropRepeated(list []*evidence) []*evidence {
 	return slices.DeleteFunc(list, func(e *evidence) bool { return passed[r.node(e)] })
 }
 
-// isLikely reports whether a change is likely. If starts are known, significance says all.
+// isLikely reports whether a change is likely. If starts are measured, significance decides.
 func (r *Result) isLikely(e *evidence) bool { return r.c.tooFew() && e.likely() }
 
-// byRank puts changes first that exceed the usual difference between starts most. Changes that noise within the
-// recordings explains come last, whatever their size.
+// byRank sorts changes by how far they exceed the usual difference between starts, the largest first. Changes that
+// noise within the recordings explains come last, whatever their size.
 func (r *Result) byRank(a, b *evidence) int {
 	if !r.c.tooFew() {
 		return 0
@@ -269,7 +267,7 @@ func (r *Result) change(e *evidence, sort string) Change {
 	return ch
 }
 
-// own returns the innermost method of a node's stack that is the program's own. It is empty if there is none.
+// own returns the innermost method of the program's own in a node's stack. It is empty if there is none.
 func (t *tree) own(n int32) string {
 	for ; n != 0; n = t.nodes[n].parent {
 		if l := &t.labels[t.nodes[n].label]; l.Kind.Java() && !naming.OfLibrary(l.Text) {
@@ -279,7 +277,7 @@ func (t *tree) own(n int32) string {
 	return ""
 }
 
-// path is the names of a node's stack, root first.
+// path returns the names of a node's stack, root first.
 func (t *tree) path(n int32) (names []string) {
 	for ; n != 0; n = t.nodes[n].parent {
 		names = append(names, t.labels[t.nodes[n].label].Text)

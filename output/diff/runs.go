@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Several recordings of a side show how one differs from the next: the compiler decides differently in each start, and
-// the program does something else at other times. A single recording cannot show that.
+// Several recordings of a side show how recordings differ: the compiler decides differently in each start, and the
+// program does different things at different times. A single recording cannot show that.
 //
 // The variance of an item's share is estimated from the recordings of both sides together. Few recordings give a bad
 // estimate: with two on each side, a t test finds nothing at all after a correction for hundreds of comparisons. But
@@ -17,16 +17,16 @@ import (
 
 // between is what is known about an item's variance between recordings.
 type between struct {
-	df       float64        // 0: there is one recording a side, so nothing is known
+	df       float64        // 0: each side has one recording, so nothing is known
 	variance float64        // of the share that one recording has
 	assumed  bool           // variance is not measured: see assume
 	within   float64        // the part of variance that noise within recordings explains
-	runs     [sides]float64 // how many recordings of equal length a side has
-	error2   [sides]float64 // the variances of both shares, in the end
+	runs     [sides]float64 // how many recordings of equal length a side amounts to
+	error2   [sides]float64 // the final variances of both shares
 	freedom  float64
 }
 
-// between computes an item's variance between recordings, by the item alone.
+// between computes an item's variance between recordings from this item alone.
 func (c *Comparison) between(e *evidence, spreads *[sides]spread) (b between) {
 	for s := range sides {
 		side := &c.sides[s]
@@ -34,7 +34,7 @@ func (c *Comparison) between(e *evidence, spreads *[sides]spread) (b between) {
 		for i := range side.runs {
 			squares += float64(side.runs[i].total) * float64(side.runs[i].total)
 		}
-		b.runs[s] = e.total[s] * e.total[s] / squares // Kish's effective number
+		b.runs[s] = e.total[s] * e.total[s] / squares // effective number (Kish)
 		b.within += e.variance[s] / (e.total[s] * e.total[s]) * b.runs[s] / float64(sides)
 		if df := float64(len(side.runs) - 1); df > 0 {
 			of := spreads[s].between(e.item, s, e.share(s))[wholeRuns] / (e.total[s] * e.total[s]) * b.runs[s]
@@ -52,24 +52,23 @@ func (c *Comparison) between(e *evidence, spreads *[sides]spread) (b between) {
 }
 
 const (
-	// fewRuns is how many recordings of several starts a side needs to show how starts differ. If a compiler has two
-	// choices, two starts may be equal by chance.
+	// fewRuns is the least number of recordings of different starts that a side needs to show how starts differ. If a
+	// compiler has two choices, two starts may be equal by chance.
 	fewRuns = 3
-	// startLogit and startShare are the difference that diff assumes between starts of one program if it cannot measure
-	// it: the standard deviation of the logit of a share, and that of the share. In the programs that were measured,
-	// most methods differ by less (docs/evidence/diff.md). A method that is inlined in one start and not in the next
-	// may differ by more.
+	// startLogit and startShare are the assumed difference between starts of one program if diff cannot measure it: the
+	// standard deviation of the logit of a share, and that of the share. In the measured programs, most methods differ by
+	// less (docs/evidence/diff.md). A method that is inlined in one start and not in the next may differ by more.
 	startLogit = 0.2
 	startShare = 0.02
 )
 
-// tooFew reports whether the recordings are, or may be, of several starts, and too few to show how starts differ.
+// tooFew reports whether the recordings are, or may be, of several starts, but too few to show how starts differ.
 func (c *Comparison) tooFew() bool {
 	return c.starts() != OneJVM && min(len(c.sides[Before].runs), len(c.sides[After].runs)) < fewRuns
 }
 
-// assume sets the variance to what starts of most programs differ by. A second recording of a side does not reduce it:
-// it may be of a start like the first one.
+// assume sets the variance to the difference between starts of most programs. A second recording of a side does not
+// reduce it: it may be of a start like the first one.
 func (b *between) assume(e *evidence) {
 	p := e.pooled()
 	logit := startLogit * p * (1 - p)
@@ -77,7 +76,7 @@ func (b *between) assume(e *evidence) {
 	b.df, b.assumed, b.runs = math.Inf(1), true, [sides]float64{1, 1}
 }
 
-// settle finds the variances of both shares. They are at least as large as noise within recordings.
+// settle finds the variances of both shares. They are at least as large as the noise within recordings.
 func (b *between) settle(e *evidence, p *startPrior) {
 	if b.df == 0 {
 		return
@@ -95,7 +94,8 @@ func (b *between) settle(e *evidence, p *startPrior) {
 	b.freedom = df
 }
 
-// chance is the probability that recordings of an unchanged program differ by as much. It is 0 if nothing is known.
+// chance returns the probability that recordings of an unchanged program differ by at least as much. It is 0 if nothing
+// is known.
 func (b *between) chance(change float64) float64 {
 	if b.df == 0 {
 		return 0
@@ -108,8 +108,8 @@ func (b *between) chance(change float64) float64 {
 // proportional to p(1-p), and the variance that a varying logit causes is proportional to (p(1-p))². So an item is
 // compared with the expected ratio for its size.
 type startPrior struct {
-	prior         // of the ratio over what is expected
-	logit float64 // the variance of the logit from recording to recording, besides noise
+	prior         // of the measured ratio divided by the expected one
+	logit float64 // variance of the logit between recordings, without noise
 }
 
 func newPrior(list []evidence) (p startPrior) {
@@ -136,20 +136,20 @@ func newPrior(list []evidence) (p startPrior) {
 	return p
 }
 
-// expected is the expected ratio, for this item, of the variance between recordings to the noise within them.
+// expected returns the expected ratio, for this item, of the variance between recordings to the noise within them.
 func (p *startPrior) expected(e *evidence) float64 { return 1 + p.logit*e.perLogit() }
 
-// perLogit is that ratio for a variance of the logit of 1.
+// perLogit returns that ratio less 1, for a variance of the logit of 1.
 func (e *evidence) perLogit() float64 {
 	share := e.pooled()
 	return share * share * (1 - share) * (1 - share) / e.between.within
 }
 
-// mostLogit bounds the variance of the logit from recording to recording.
+// mostLogit bounds the variance of the logit between recordings.
 const mostLogit = 10.0
 
-// logitBetween finds the variance of the logit that fits all items best, by the likelihood of variances. The likelihood
-// is largest where its derivative is 0.
+// logitBetween returns the variance of the logit that fits all items best, by maximum likelihood: it searches for a
+// zero of the derivative.
 func logitBetween(list []*evidence) float64 {
 	more := func(logit float64) bool {
 		sum := 0.0
@@ -167,17 +167,17 @@ func logitBetween(list []*evidence) float64 {
 	return logit
 }
 
-// fewEnough is the largest evidence.fewest of items that have enough samples to measure by.
+// fewEnough is the largest evidence.fewest of an item with enough samples for a measurement.
 const fewEnough = 1e-6
 
-// Starts says how much is known of the difference between one start of a JVM and the next.
+// Starts is how much is known about the difference between starts of a JVM.
 type Starts string
 
 const (
-	OneJVM     Starts = "one JVM"     // all recordings are of one JVM, so nothing is to be known
-	Measured   Starts = "measured"    // sides have recordings of several starts, as far as that is known
-	NotKnown   Starts = "not known"   // the sides are of two starts, or two sets of files each of one start
-	MaybeOther Starts = "maybe other" // whether they are of one start or two is not known
+	OneJVM     Starts = "one JVM"     // all recordings are of one JVM, so starts do not matter
+	Measured   Starts = "measured"    // the sides have recordings of several starts, as far as is known
+	NotKnown   Starts = "not known"   // the sides are of two starts, or two sets of files of one start each
+	MaybeOther Starts = "maybe other" // it is not known whether they are of one start or two
 )
 
 func (c *Comparison) starts() Starts {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLogitBetween: where the logit of each item varies by as much from recording to recording, this is found, and an
-// item's variance is drawn towards what its size makes of it.
+// TestLogitBetween: if the logits of all items vary equally between recordings, that variance is found, and an item's
+// variance is drawn towards the expected one for its size.
 func TestLogitBetween(t *testing.T) {
 	const perRun = 10_000
 	items := func(logit float64) (list []evidence) {

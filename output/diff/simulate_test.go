@@ -15,11 +15,11 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// simulated is a recording that a model made.
+// simulated is a recording by a model.
 type simulated struct {
 	samples []profile.Sample
 	timed   bool
-	starts  bool // each recording is of a JVM start of its own
+	starts  bool // each recording is of a different JVM start
 }
 
 func (s *simulated) Info() recording.Info {
@@ -45,7 +45,7 @@ type program struct {
 	shares []float64
 }
 
-// slowed is the share of one method in the time of the program. A change makes this method slower.
+// slowed is one method's share of the program's time. A change makes this method slower.
 const slowed = 0.20
 
 // newProgram makes a program of 120 stacks with up to 12 frames. The shares are as uneven as those of real programs
@@ -82,8 +82,7 @@ func newProgram() *program {
 	return p
 }
 
-// recursive is the program with a quarter of its time in a recursion of 20 levels, all of them alike, under the second
-// handler.
+// recursive returns the program with a quarter of its time in a recursion of 20 equal levels, under the second handler.
 func (p *program) recursive() *program {
 	q := &program{stacks: slices.Clone(p.stacks)}
 	for _, share := range p.shares {
@@ -99,10 +98,10 @@ func (p *program) recursive() *program {
 	return q
 }
 
-// ofSlowed reports whether a stack is one of the slowed method.
+// ofSlowed reports whether a stack contains the slowed method.
 func ofSlowed(stack int) bool { return stack >= 120 && stack < 124 }
 
-// slower gives the stacks of that method more time. extra is a share of what the program took.
+// slower gives the stacks of the slowed method more time. extra is a share of the program's former time.
 func (p *program) slower(extra float64) *program {
 	q := &program{stacks: p.stacks}
 	for i, share := range p.shares {
@@ -124,8 +123,7 @@ func (p *program) draw(rng *rand.Rand) int {
 	return 0
 }
 
-// handlerOf is the handler that a stack belongs to. The slowed stacks belong to the first one, and a recursion to the
-// second.
+// handlerOf returns the handler of a stack. The slowed stacks belong to the first one, and a recursion to the second.
 func handlerOf(stack int) int {
 	switch {
 	case ofSlowed(stack):
@@ -136,7 +134,7 @@ func handlerOf(stack int) int {
 	return stack % 10
 }
 
-// within draws another stack of the same handler, as a job does.
+// within draws another stack of the same handler, as within a job.
 func (p *program) within(rng *rand.Rand, of int) int {
 	for {
 		if i := p.draw(rng); handlerOf(i) == handlerOf(of) {
@@ -145,8 +143,8 @@ func (p *program) within(rng *rand.Rand, of int) int {
 	}
 }
 
-// drifted is the program while other work slows some handlers more than others. The logarithm of a handler's time has
-// this standard deviation.
+// drifted returns the program while other work slows some handlers more than others. The logarithm of a handler's time
+// has this standard deviation.
 func (p *program) drifted(rng *rand.Rand, deviation float64) *program {
 	var times [10]float64
 	for i := range times {
@@ -163,9 +161,8 @@ func (p *program) drifted(rng *rand.Rand, deviation float64) *program {
 	return q
 }
 
-// model says how samples depend on each other. With a mean of 0 each sample is drawn on its own. Otherwise a thread
-// stays with a stack for a random time, of mean samples on average. burst is how uneven the times are (1:
-// exponential).
+// model sets how samples depend on each other. With a mean of 0, each sample is drawn independently. Otherwise a thread
+// stays with a stack for a random time, of mean samples on average. burst is how uneven the times are (1: exponential).
 type model struct {
 	name    string
 	threads int
@@ -173,13 +170,13 @@ type model struct {
 	heavy   float64 // the share of stays that last ten times as long
 	wall    bool
 	timed   bool
-	jobs    bool // a thread stays with a handler, and each sample draws a stack below it
+	jobs    bool // a thread stays with a handler, and each sample draws a stack under it
 	drift   float64
-	deep    bool // the program has a recursion: many items are nearly the same samples
-	beyond  bool // more than the test allows for: its rate is printed only
+	deep    bool // the program has a recursion: many items have nearly the same samples
+	beyond  bool // beyond the test's assumptions: its rate is only printed
 }
 
-// driftOfTen is what a recording of 10 s is taken to have (drift.go): drift averages out over its twice 5 s.
+// driftOfTen is the assumed drift of a recording of 10 s (drift.go): drift averages out over its twice 5 s.
 const driftOfTen = driftLogit / math.Sqrt2
 
 var models = []model{
@@ -200,7 +197,7 @@ var models = []model{
 	{name: "without times, independent", threads: 4},
 }
 
-// record makes a recording of n samples at 1,000 Hz in all.
+// record makes a recording of n samples at 1,000 Hz for all threads together.
 func (m model) record(p *program, n int, rng *rand.Rand) *simulated {
 	s := &simulated{timed: m.timed}
 	if m.drift > 0 {
@@ -256,8 +253,8 @@ func finds(r *Result) bool {
 	return false
 }
 
-// TestRates prints how often a comparison is wrong, in both ways. The samples depend on each other as the models
-// say. With more pairs (docs/evidence/diff.md holds the results):
+// TestRates prints how often a comparison is wrong, in both directions. The samples depend on each other as the models
+// say. With more pairs (docs/evidence/diff.md has the results):
 //
 //	GOPROF_DIFF_PAIRS=1000 go test ./output/diff -run TestRates -v -timeout 1h
 func TestRates(t *testing.T) {
@@ -312,7 +309,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestFivePoints: "slower" means what the log says.
+// TestFivePoints: the meaning of "slower" in the log is right.
 func TestFivePoints(t *testing.T) {
 	share := func(p *program) (sum float64) {
 		for _, s := range p.shares[120:] {
@@ -332,7 +329,7 @@ func TestFivePoints(t *testing.T) {
 	}
 }
 
-// TestLongJobs: what lasts longer than a block is known by the longest blocks alone, and these are few.
+// TestLongJobs: only the longest blocks show what lasts longer than a block, and there are few of them.
 func TestLongJobs(t *testing.T) {
 	p, rng := newProgram(), rand.New(rand.NewPCG(5, 6))
 	for _, m := range models {
@@ -359,7 +356,8 @@ func TestLongJobs(t *testing.T) {
 	}
 }
 
-// TestMissed: where samples stay alike for exponential times, blocks of x such times tell what the formula says.
+// TestMissed: if samples stay alike for exponential times, blocks of x such times show as much variance as the formula
+// says.
 func TestMissed(t *testing.T) {
 	for _, x := range []float64{0.01, 0.1, 0.64, 1.5} {
 		told := func(x float64) float64 { return 1 - x*(1-math.Exp(-1/x)) }

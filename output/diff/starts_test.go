@@ -11,8 +11,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// start is the program in one start of its JVM. The compiler decides otherwise about some methods, which changes the
-// shares of their stacks. The shares of the method that may be slowed change, too.
+// start returns the program in one start of its JVM. The compiler decides differently about some methods, which changes
+// the shares of their stacks. The shares of the method that may be slowed change, too.
 func (p *program) start(rng *rand.Rand, spread, some float64) *program {
 	q := &program{stacks: p.stacks}
 	sum := 0.0

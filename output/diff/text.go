@@ -13,7 +13,7 @@ import (
 // JSON writes the result with the field names of Result.
 func (r *Result) JSON(to io.Writer) error { return output.WriteJSON(to, r) }
 
-// Text writes the result as tables, with sentences that say how reliable they are.
+// Text writes the result as tables, with sentences about their reliability.
 func (r *Result) Text(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	fmt.Fprintf(w, "before  %s\nafter   %s\n\n", r.Before.line(r), r.After.line(r))
@@ -89,7 +89,7 @@ func (r *Result) method() string {
 		r.betweenStarts())
 }
 
-// betweenStarts says how much is known of the noise between recordings.
+// betweenStarts explains how much is known about the noise between recordings.
 func (r *Result) betweenStarts() string {
 	several := len(r.Before.Files) > 1 || len(r.After.Files) > 1
 	switch {
@@ -131,7 +131,7 @@ func (r *Result) table(w *bufio.Writer, sort string) {
 			first = false
 		}
 		noise, last, width := ch.Noise, chance(ch.P), 4
-		if ch.Usual > 0 { // p is of the proof, which so few recordings cannot give
+		if ch.Usual > 0 { // p is for a proof, which so few recordings cannot give
 			noise, last, width = ch.Within, either(ch.Usual), 11
 		}
 		fmt.Fprintf(w, "%8s %8s %8s %8s %8s  %-*s %s\n", share(ch.Before), share(ch.After), points(ch.Change),
@@ -139,11 +139,11 @@ func (r *Result) table(w *bufio.Writer, sort string) {
 	}
 }
 
-// either is a change in either direction.
+// either formats a change in either direction.
 func either(of float64) string { return "±" + strings.TrimPrefix(points(of), "+") }
 
-// mark returns a star for a significant change, "likely", or ~ for a change that starts may differ by, and "new" or
-// "gone" for a key that only one side has.
+// mark returns a star for a significant change, "likely" for a likely one, ~ for a change that may be a difference
+// between starts, and "new" or "gone" for a key that only one side has.
 func (ch *Change) mark() string {
 	mark := " "
 	switch {
@@ -163,7 +163,7 @@ func (ch *Change) mark() string {
 	return mark
 }
 
-// shownPath is how many frames of a path are shown, from its end.
+// shownPath is how many frames at the end of a path are shown.
 const shownPath = 4
 
 // where returns a name, or the end of a path.

@@ -4,11 +4,11 @@ import (
 	"goprof/output"
 )
 
-// What both recordings may have together. Readers of files have limits of their own.
+// Bounds for both recordings together. Readers of files have limits of their own.
 const (
 	maxNodes = 4 << 20
 	maxCells = 16 << 20
-	maxTotal = 1 << 53 // numbers of JavaScript are exact up to here
+	maxTotal = 1 << 53 // JavaScript's numbers are exact up to here
 )
 
 // Side is one of the two recordings.
@@ -20,7 +20,7 @@ const (
 	sides
 )
 
-// tree is the stacks of both recordings. Frames that differ in how they were compiled alone are one: the next run
+// tree is the stacks of both recordings. Frames that only differ in how they were compiled are merged: the next run
 // compiles at other moments.
 type tree struct {
 	labels   []output.Name
@@ -34,7 +34,7 @@ type node struct {
 	self          [sides]int64
 	squares       [sides]float64 // of the standings that end here: see standing
 	guessed       [sides]int64   // the part of self that was in some method inlined here
-	inlined       bool           // into the parent, in some sample
+	inlined       bool           // in some sample, into the parent
 }
 
 func newTree() tree {
@@ -52,7 +52,7 @@ func (t *tree) label(n output.Name) int32 {
 	return id
 }
 
-// child finds or makes a node. It is 0 if there is no room any more.
+// child returns a node, and makes it if needed. It is 0 if there is no room.
 func (t *tree) child(parent, label int32) int32 {
 	edge := uint64(parent)<<32 | uint64(label)
 	n, ok := t.children[edge]

@@ -8,9 +8,10 @@ import (
 	"goprof/output"
 )
 
-// Most people have one recording for each side. One recording cannot prove that a version changed something, because
-// two starts of one program differ, too: see runs.go. But the usual difference between starts was measured with other
-// programs. A change that is larger than this difference is likely to be real, so changes are ranked by that.
+// Most users have one recording for each side. One recording cannot prove that a version changed something, because two
+// starts of one program differ, too: see runs.go. But the usual difference between starts was measured with other
+// programs. A change that is larger than this difference is likely to be real, so changes are ranked by their ratio to
+// it.
 //
 // The usual difference was measured over usualPrograms programs, in several starts each (docs/evidence/diff.md has the
 // table, TestDiffStarts in testdata/oracle makes it again). The largest change between two starts, divided by the root
@@ -21,23 +22,23 @@ const (
 	usualStarts   = 0.22
 )
 
-// usual is the usual difference of an item's share between two starts of one program, with the noise within recordings.
+// usual returns the usual difference of an item's share between two starts of one program, including the noise within
+// recordings.
 func (e *evidence) usual() float64 {
 	p := e.pooled()
 	within := e.variance[Before]/(e.total[Before]*e.total[Before]) + e.variance[After]/(e.total[After]*e.total[After])
 	return math.Sqrt(usualStarts*usualStarts*p*(1-p) + within)
 }
 
-// likely reports whether a change is more than noise within the recordings makes, and more than starts usually differ
-// by.
+// likely reports whether a change is larger than noise within the recordings, and larger than starts usually differ by.
 func (e *evidence) likely() bool {
 	return e.differs && e.held > Risk && math.Abs(e.change()) > e.usual()
 }
 
-// rank is how large a change is beside what starts usually differ by.
+// rank returns a change divided by the usual difference between starts.
 func (e *evidence) rank() float64 { return math.Abs(e.change()) / e.usual() }
 
-// maxLikely is how many of the likely changes the verdict names.
+// maxLikely bounds the likely changes that the verdict names.
 const maxLikely = 3
 
 // likelyVerdict names the changes that are likely, the surest first.

@@ -8,7 +8,7 @@ import (
 	"goprof/output"
 )
 
-// shares is a recording of 9,000 samples in which methods a, b, c have so many.
+// shares returns a recording of 9,000 samples, a, b and c of them in the methods of these names.
 func shares(t *testing.T, a, b, c int) *output.Tree {
 	t.Helper()
 	text := fmt.Sprintf("main;Demo.a %d\nmain;Demo.b %d\nmain;Demo.c %d\n", a, b, c)
@@ -19,12 +19,12 @@ func shares(t *testing.T, a, b, c int) *output.Tree {
 	return tree
 }
 
-// TestLikely: of one recording a side, a change beyond what two starts usually differ by is told first, and as likely.
-// A smaller one is not, however many samples there are. Neither is a proof.
+// TestLikely: with one recording per side, a change beyond the usual difference between two starts comes first, and is
+// called likely. A smaller change is not, however many samples there are. Neither is proven.
 func TestLikely(t *testing.T) {
 	for name, c := range map[string]struct {
 		after  [3]int
-		likely string // the method, empty for none
+		likely string // the method, or empty
 	}{
 		"30 to 41.7 %":          {[3]int{4397, 3753, 850}, "Demo.b"},
 		"30 to 36 %":            {[3]int{4860, 3240, 900}, ""},
@@ -52,7 +52,8 @@ func TestLikely(t *testing.T) {
 	}
 }
 
-// TestProofNeedsNoUsual: with three recordings a side starts are measured, and nothing is merely likely.
+// TestProofNeedsNoUsual: with three recordings per side, the difference between starts is measured, and no change is
+// called likely.
 func TestProofNeedsNoUsual(t *testing.T) {
 	both := New()
 	for i := range 6 {

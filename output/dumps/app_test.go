@@ -12,7 +12,7 @@ import (
 	"goprof/profile"
 )
 
-// These names are what a target may call its threads and methods.
+// These names may be those of a malicious target's threads and methods.
 const (
 	evil     = "a\"b\n\x1b[31m;<i>\u202e"
 	evilText = "a\"b??[31m,<i>?"
@@ -20,7 +20,7 @@ const (
 	syncType = "java.util.concurrent.locks.ReentrantLock$NonfairSync"
 )
 
-// appDump is a dump of an application with each sort of thread and each sort of lock. Two threads are deadlocked.
+// appDump is a dump of an application with each kind of thread and each kind of lock. Two threads are deadlocked.
 func appDump() *profile.Dump {
 	java := func(name string, line int32) profile.Frame {
 		return profile.Frame{Func: &profile.Func{Name: name, File: "S.java"}, Kind: profile.Interpreted,
@@ -132,7 +132,7 @@ work libjvm.so native
 	}
 }
 
-// TestDumpOfStopped: the second line says that a signal has stopped the process. So does JSON.
+// TestDumpOfStopped: the second line and the JSON say that a signal has stopped the process.
 func TestDumpOfStopped(t *testing.T) {
 	var text, object strings.Builder
 	d := &profile.Dump{PID: 20, MainClass: "a.B", Stopped: true}
@@ -149,7 +149,7 @@ func TestDumpOfStopped(t *testing.T) {
 	}
 }
 
-// TestDumpNative: the frames by which a thread came into Java are shown if they are asked for.
+// TestDumpNative: the frames with which a thread entered Java are shown if they are asked for.
 func TestDumpNative(t *testing.T) {
 	for _, native := range []bool{false, true} {
 		var text, json strings.Builder
@@ -324,7 +324,7 @@ func TestDumpJstackOfCarrier(t *testing.T) {
 	}
 }
 
-// TestGroupsOfHostileNames: whatever the names of methods and owners are, threads of different groups stay apart.
+// TestGroupsOfHostileNames: threads of different groups stay apart, whatever the names of methods and owners.
 func TestGroupsOfHostileNames(t *testing.T) {
 	thread := func(owner string, holds int, methods ...string) profile.ThreadDump {
 		th := profile.ThreadDump{TID: 1, Java: true, WaitsFor: &profile.WantedLock{How: profile.ToEnter,

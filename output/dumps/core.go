@@ -7,7 +7,7 @@ import (
 	"goprof/profile"
 )
 
-// core writes the facts of a core file that are not about its threads. The cause of the end comes first.
+// core writes the facts of a core file except its threads. The cause of the end comes first.
 func (w *dumpWriter) core(d *profile.Dump) {
 	c := d.Core
 	if c == nil {
@@ -75,7 +75,7 @@ type (
 		Cut    uint64      `json:"cut_off,omitempty"` // bytes that are missing
 		Tool   bool        `json:"by_debugger,omitempty"`
 		Signal *jsonSignal `json:"signal,omitempty"`
-		// the signal that the JVM had caught before it ended itself
+		// Cause is the signal that the JVM had caught before it ended itself.
 		Cause         *jsonSignal    `json:"cause,omitempty"`
 		Died          *jsonThreadRef `json:"died,omitempty"`
 		Collector     string         `json:"collector,omitempty"`
@@ -84,7 +84,7 @@ type (
 		HeapMax       uint64         `json:"heap_max,omitempty"`
 		Collecting    bool           `json:"collecting,omitempty"`
 		Missing       []jsonCoreFile `json:"missing,omitempty"`
-		// files that nothing but their content proves to be the right ones
+		// Unproven are files that only their content suggests to be the right ones.
 		Unproven []jsonUnproven `json:"unproven,omitempty"`
 	}
 	jsonSignal struct {
@@ -95,12 +95,12 @@ type (
 		Where   string `json:"where,omitempty"`
 		PC      string `json:"pc"`
 		Code    string `json:"code,omitempty"`  // in hexadecimal digits
-		Frame   *int   `json:"frame,omitempty"` // an index into the frames of the thread that died
+		Frame   *int   `json:"frame,omitempty"` // an index into the frames of the dead thread
 		Sender  int    `json:"sender,omitempty"`
 	}
 	jsonUnproven struct {
 		Path    string `json:"path"`
-		Percent int    `json:"percent"` // so many of the words that the core has of the file are the file's
+		Percent int    `json:"percent"` // how many of the words that the core has from the file agree with the file
 	}
 	jsonCoreFile struct {
 		Path    string `json:"path"`

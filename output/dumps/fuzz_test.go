@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 )
 
-// FuzzDump writes looks at threads with arbitrary names.
+// FuzzDump writes dumps with arbitrary names.
 func FuzzDump(f *testing.F) {
 	f.Add("main", "java.lang.Thread.run", "Thread.java", uint64(0x7f0012345678), int32(12))
 	f.Add("a\nb\x00\xff\u202e", "x;\x1b[31m", "\t", uint64(0), int32(-1))

@@ -12,13 +12,13 @@ import (
 	"goprof/profile/naming"
 )
 
-// dumpGroup is a group of threads that stand at the same place, in the same state.
+// dumpGroup is a group of threads at the same place, in the same state.
 type dumpGroup struct {
-	*profile.ThreadDump // the first of them, without the facts that differ between them
+	*profile.ThreadDump // the first of them, without facts that differ between them
 	all                 []*profile.ThreadDump
 }
 
-// counted is a name and the number of threads that have it.
+// counted is a name and the number of its threads.
 type counted struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"`
@@ -33,9 +33,9 @@ func ordered(counts map[string]int) []counted {
 	return list
 }
 
-// groupThreads puts threads into one group if they have the same state, methods and lines, the same end of the stack
-// with the same reason, and wait for the same thing. How a method was compiled may differ. Groups are in the order of
-// the parts of a dump, and in each part the largest comes first.
+// groupThreads puts threads into one group if they have the same state, methods and lines, the same reason for the end
+// of the stack, and wait for the same thing. How a method was compiled may differ. Groups are ordered by the parts of a
+// dump, and within each part by size, the largest first.
 func groupThreads(threads []profile.ThreadDump) []*dumpGroup {
 	var groups []*dumpGroup
 	byKey := map[string]*dumpGroup{}
@@ -59,7 +59,7 @@ func groupThreads(threads []profile.ThreadDump) []*dumpGroup {
 	return groups
 }
 
-// groupPart is the part of a dump in which a thread's group stands. A group has no part for the main thread alone.
+// groupPart returns the part of a dump for a thread's group. Groups have no separate part for the main thread.
 func groupPart(t *profile.ThreadDump) profile.DumpPart { return max(t.Part(), profile.Application) }
 
 func groupKey(t *profile.ThreadDump) string {
@@ -89,7 +89,7 @@ func groupKey(t *profile.ThreadDump) string {
 	return b.String()
 }
 
-// mergeLocks forgets the identities of locks that differ from thread to thread.
+// mergeLocks removes the identities of locks that differ between the threads.
 func (g *dumpGroup) mergeLocks() {
 	if len(g.all) == 1 || g.WaitsFor == nil && len(g.Holds) == 0 {
 		return
@@ -112,7 +112,7 @@ func (g *dumpGroup) mergeLocks() {
 	}
 }
 
-// names counts the names, pools folded.
+// names counts the threads by name, with one name for each pool.
 func (g *dumpGroup) names() []counted {
 	names := map[string]int{}
 	for _, t := range g.all {
@@ -142,7 +142,7 @@ func (g *dumpGroup) daemons() bool {
 }
 
 const (
-	// maxGroupNames and maxGroupTIDs bound how much of a group is shown in text. JSON has all.
+	// maxGroupNames and maxGroupTIDs bound how much of a group is shown in text. JSON has everything.
 	maxGroupNames = 8
 	maxGroupTIDs  = 16
 )

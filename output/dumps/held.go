@@ -9,15 +9,15 @@ import (
 	"goprof/profile"
 )
 
-// threadLocks are the lines about a thread's locks. A line stands at its frame if the frame is known, and otherwise
+// threadLocks are the lines about a thread's locks. A line follows its frame if the frame is known. Otherwise it is
 // above or below all frames.
 type threadLocks struct {
 	above, below []string
 	at           map[int][]string
 }
 
-// locksOf reports a thread's locks in the words of the JVM's own thread dumps. The lock that the thread waits for
-// stands at its first Java frame.
+// locksOf returns the lines about a thread's locks in the words of the JVM's own thread dumps. The line about the lock
+// that the thread waits for follows its first Java frame.
 func locksOf(t *profile.ThreadDump) *threadLocks {
 	l := &threadLocks{}
 	if t.WaitsFor == nil && !t.Unconfirmed && len(t.Holds) == 0 {
@@ -46,10 +46,10 @@ func locksOf(t *profile.ThreadDump) *threadLocks {
 	return l
 }
 
-// unconfirmedText replaces the text about the lock that a thread waits for.
+// unconfirmedText replaces the line about the lock that a thread waits for.
 const unconfirmedText = "seems to wait for a lock of another thread: not confirmed"
 
-// firstJava returns the topmost Java frame, -1 if there is none.
+// firstJava returns the index of the topmost Java frame, or -1.
 func firstJava(s *profile.Stack) int {
 	return slices.IndexFunc(s.Frames, func(f profile.Frame) bool { return f.Kind.Java() })
 }
@@ -76,7 +76,7 @@ func waitText(want *profile.WantedLock) string {
 	return text
 }
 
-// waitVerbs are HotSpot's words (javaVFrame::print_lock_info_on), with their blanks.
+// waitVerbs are HotSpot's words (javaVFrame::print_lock_info_on), with their spaces.
 var waitVerbs = map[profile.LockWait]string{
 	profile.ToEnter: "waiting to lock ", profile.ToNotify: "waiting on ", profile.ToUnpark: "parking to wait for  ",
 	profile.ToInitialize: "waiting on the Class initialization monitor for ",
@@ -84,7 +84,7 @@ var waitVerbs = map[profile.LockWait]string{
 
 func className(l *profile.Lock) string { return output.CleanName(cmp.Or(l.Class, "?")) }
 
-// lockName is "<0x69ec1a8f0> (a java.lang.Object)".
+// lockName returns "<0x69ec1a8f0> (a java.lang.Object)".
 func lockName(l *profile.Lock) string {
 	return fmt.Sprintf("<%s> (a %s)", cmp.Or(address(l.ID), "?"), className(l))
 }

@@ -13,8 +13,8 @@ import (
 	"goprof/profile"
 )
 
-// These are the fields of "goprof dump --json". A fact that does not apply to a frame is left out: native code has
-// no line, an inlined method has no level of its own, Java has no module.
+// These are the fields of "goprof dump --json". A fact that does not apply to a frame is left out: native code has no
+// line, an inlined method has no level of its own, Java has no module.
 type (
 	jsonDump struct {
 		jsonHeader
@@ -33,36 +33,35 @@ type (
 		Version     string         `json:"version,omitempty"`
 		Uptime      int64          `json:"uptime_ns,omitempty"`
 		Stopped     bool           `json:"stopped,omitempty"` // by a signal
-		Frozen      string         `json:"frozen,omitempty"`  // by which control group
+		Frozen      string         `json:"frozen,omitempty"`  // the control group that has frozen it
 		JavaThreads int            `json:"java_threads,omitempty"`
 		JVMThreads  int            `json:"jvm_threads,omitempty"`
 		States      map[string]int `json:"states,omitempty"` // of the Java threads
 	}
 	jsonThread struct {
-		TID       int         `json:"tid,omitempty"` // none: a virtual thread that no carrier ran
+		TID       int         `json:"tid,omitempty"` // 0: a virtual thread without a carrier
 		Name      string      `json:"name"`
 		State     string      `json:"state,omitempty"`
-		Java      bool        `json:"java,omitempty"`   // false: the JVM's own
-		System    bool        `json:"system,omitempty"` // true: the JDK's own
+		Java      bool        `json:"java,omitempty"`   // false: a thread of the JVM itself
+		System    bool        `json:"system,omitempty"` // true: a thread of the JDK itself
 		Daemon    bool        `json:"daemon,omitempty"`
 		CPU       int64       `json:"cpu_ns,omitempty"`
 		JavaID    int64       `json:"java_id,omitempty"`
 		Priority  int         `json:"priority,omitempty"`
 		Age       int64       `json:"age_ns,omitempty"`
-		Frames    []jsonFrame `json:"frames"` // from the top down
+		Frames    []jsonFrame `json:"frames"` // topmost first
 		Truncated string      `json:"truncated,omitempty"`
 		Error     string      `json:"error,omitempty"`
-		Peer      string      `json:"peer,omitempty"` // the other end of the connection that it waits for
+		Peer      string      `json:"peer,omitempty"` // the peer of the connection that it waits for
 		jsonCarrier
 		jsonThreadLocks
 	}
-	// jsonThreadLocks are the locks that the thread holds, and the one that it waits for. The frame of a lock is an
-	// index into frames, which goes on through carrier.
+	// jsonThreadLocks are the locks that the thread holds, and the one that it waits for. The frame of a lock is an index
+	// into frames, continued in carrier.
 	jsonThreadLocks struct {
 		Holds    []jsonHeld      `json:"holds,omitempty"`
 		WaitsFor *jsonDumpedWait `json:"waits_for,omitempty"`
-		// Unconfirmed says that the thread seems to wait for another thread's lock, and that this could not be
-		// confirmed.
+		// Unconfirmed: the thread seems to wait for another thread's lock, but that could not be confirmed.
 		Unconfirmed bool `json:"unconfirmed,omitempty"`
 	}
 	jsonDumpedWait struct {
@@ -73,20 +72,19 @@ type (
 		Owner *jsonThreadRef `json:"owner,omitempty"`
 	}
 	jsonThreadRef struct {
-		TID     int    `json:"tid,omitempty"` // none: a virtual thread that no carrier ran
+		TID     int    `json:"tid,omitempty"` // 0: a virtual thread without a carrier
 		Virtual uint64 `json:"virtual,omitempty"`
 		Name    string `json:"name"`
 	}
-	// jsonGroup is a group of threads with the same stack and state. Facts of a single thread are told with that
-	// thread.
+	// jsonGroup is a group of threads with the same stack and state. Facts about single threads are in those threads.
 	jsonGroup struct {
 		Count int       `json:"count"`
 		Names []counted `json:"names"`
 		TIDs  []int     `json:"tids,omitempty"`
 		jsonThread
 	}
-	// jsonCarrier is present if a thread ran a virtual one: the virtual thread's frames are then the frames, and the
-	// thread's own are carrier.
+	// jsonCarrier is present if the thread ran a virtual thread. Then frames has the virtual thread's frames, and carrier
+	// the thread's own.
 	jsonCarrier struct {
 		Virtual          *jsonVirtual `json:"virtual,omitempty"`
 		Carrier          []jsonFrame  `json:"carrier,omitempty"`
@@ -105,13 +103,13 @@ type (
 		Level  uint8  `json:"level,omitempty"`
 		Sure   string `json:"certainty,omitempty"` // "likely" or "guessed"; absent if it is certain
 		Module string `json:"module,omitempty"`
-		PC     string `json:"pc,omitempty"` // a string: numbers of JSON readers have 53 bits
+		PC     string `json:"pc,omitempty"` // a string: numbers of some JSON readers have only 53 bits
 		SP     string `json:"sp,omitempty"`
-		FP     string `json:"fp,omitempty"` // where it is known: native code may use the register for something else
+		FP     string `json:"fp,omitempty"` // if it is known: native code may use the register for other values
 	}
 )
 
-// JSON writes one look at all threads as JSON, thread by thread: a frame takes ten times as much room in JSON as in
+// JSON writes a dump of all threads as JSON, thread by thread: a frame takes ten times as much room in JSON as in
 // memory, and there may be a million.
 func JSON(to io.Writer, d *profile.Dump, shape Shape) error {
 	var b bytes.Buffer
@@ -181,7 +179,7 @@ func headerOf(d *profile.Dump) (h jsonHeader) {
 	return h
 }
 
-// groupOf returns the JSON of a group: what all its threads have in common, and the sum of their CPU times.
+// groupOf returns the JSON of a group: the facts that all its threads share, and the sum of their CPU times.
 func groupOf(g *dumpGroup, shape Shape) jsonGroup {
 	j := jsonGroup{Count: len(g.all), Names: g.names(), TIDs: g.tids(), jsonThread: dumpThread(g.ThreadDump, shape)}
 	j.Name, j.TID, j.JavaID, j.Age, j.Priority = j.Names[0].Name, 0, 0, 0, 0

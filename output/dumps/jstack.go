@@ -12,14 +12,14 @@ import (
 	"goprof/profile"
 )
 
-// Jstack writes one look at all threads in the layout of HotSpot's own thread dumps, which fastThread, jstall, TDA,
+// Jstack writes a dump of all threads in the layout of HotSpot's own thread dumps, which fastThread, jstall, TDA,
 // IntelliJ and others read (runtime/threads.cpp, Threads::print_on; javaThread.cpp, JavaThread::print_on; vframe.cpp,
 // javaVFrame::print_lock_info_on). Such a dump has only Java frames.
 //
-// It leaves out what goprof does not know: how the JVM runs ("mixed mode"), the list of threads behind "SMR info", the
-// number of JNI's references, the address of the JVM's record of a thread that cannot run Java, the modules of classes,
-// the address of a monitor in a deadlock. It also leaves out virtual threads that no carrier ran, because the layout
-// has no place for their stacks.
+// It leaves out what goprof does not know: how the JVM runs ("mixed mode"), the list of threads after "SMR info", the
+// number of JNI references, the address of the JVM's record of a thread that cannot run Java, the modules of classes,
+// the address of a monitor in a deadlock. It also leaves out virtual threads without a carrier, because the layout has
+// no place for their stacks.
 func Jstack(to io.Writer, d *profile.Dump) error {
 	w := jstackWriter{bufio.NewWriter(to)}
 	fmt.Fprintf(w, "%s\nFull thread dump %s (%s):\n\n", d.At.Format(time.DateTime),
@@ -39,11 +39,11 @@ func Jstack(to io.Writer, d *profile.Dump) error {
 
 type jstackWriter struct{ *bufio.Writer }
 
-// title is the line that begins a thread:
+// title writes the first line of a thread:
 //
 //	"main" #1 daemon prio=5 os_prio=0 cpu=34.57ms elapsed=2.29s tid=0x00007f72c8017ea0 nid=0x542e runnable  [0x00007f72cedfe000]
 //
-// nid is the thread's number, the same that goprof shows elsewhere, but in hexadecimal, as up to JDK 18.
+// nid is the thread's number, as goprof shows it elsewhere, but in hexadecimal, as up to JDK 18.
 func (w jstackWriter) title(t *profile.ThreadDump) {
 	fmt.Fprintf(w, "\"%s\"", jstackName(t.Name))
 	if t.JavaID > 0 {
@@ -73,7 +73,7 @@ func (w jstackWriter) title(t *profile.ThreadDump) {
 	w.WriteByte('\n')
 }
 
-// jstackStates are Thread.State and the text behind it, for each state of goprof's
+// jstackStates are Thread.State and the text after it, for each of goprof's states
 // (java_lang_Thread::thread_status_name).
 var jstackStates = map[string]string{
 	"NEW": "NEW", "RUNNABLE": "RUNNABLE", "TERMINATED": "TERMINATED", "BLOCKED": "BLOCKED (on object monitor)",
@@ -81,7 +81,7 @@ var jstackStates = map[string]string{
 	"PARKED": "WAITING (parking)", "TIMED_PARKED": "TIMED_WAITING (parking)", "SLEEPING": "TIMED_WAITING (sleeping)",
 }
 
-// jstackDoing returns what the JVM's record of an OS thread would say (OSThread::print_on).
+// jstackDoing returns what the JVM's record of an OS thread would show (OSThread::print_on).
 func jstackDoing(t *profile.ThreadDump) string {
 	switch t.State {
 	case "BLOCKED":
@@ -97,7 +97,7 @@ func jstackDoing(t *profile.ThreadDump) string {
 	return "waiting on condition"
 }
 
-// compiling begins the state of a compiler's thread that has work to do.
+// compiling begins the state of a compiler thread that is compiling.
 const compiling = "compiling "
 
 func (w jstackWriter) body(t *profile.ThreadDump) {
@@ -119,7 +119,7 @@ func (w jstackWriter) body(t *profile.ThreadDump) {
 	w.synchronizers(t)
 }
 
-// stacks writes a thread's Java frames. The frames of a virtual thread that it carries follow its own, as they do
+// stacks writes a thread's Java frames. The frames of a virtual thread that it carries come after its own, as they do
 // since JDK 24.
 func (w jstackWriter) stacks(t *profile.ThreadDump) {
 	locks := jstackLocks(t)
@@ -189,7 +189,7 @@ func jstackLock(l *profile.Lock) string {
 	return fmt.Sprintf("<0x%016x> (a %s)", l.ID, output.Printable(cmp.Or(l.Class, "?")))
 }
 
-// synchronizers are the locks of java.util.concurrent that the thread holds exclusively, as jstack -l shows them.
+// synchronizers writes the locks of java.util.concurrent that the thread holds exclusively, as jstack -l shows them.
 func (w jstackWriter) synchronizers(t *profile.ThreadDump) {
 	title := "\n   Locked ownable synchronizers:\n"
 	for i := range t.Holds {
@@ -200,7 +200,8 @@ func (w jstackWriter) synchronizers(t *profile.ThreadDump) {
 	}
 }
 
-// deadlocks follow the threads (services/threadService.cpp, DeadlockCycle::print_on_with).
+// deadlocks writes the deadlocks, which come after the threads (services/threadService.cpp,
+// DeadlockCycle::print_on_with).
 func (w jstackWriter) deadlocks(d *profile.Dump) {
 	found := 0
 	for _, cycle := range d.Deadlocks {
@@ -245,5 +246,5 @@ func (w jstackWriter) deadlock(threads []*profile.ThreadDump) {
 	w.WriteByte('\n')
 }
 
-// jstackName is a thread's name. Readers find the end of a name by a quote, so the name may hold none.
+// jstackName returns a thread's name without quotes: for readers, a quote ends the name.
 func jstackName(s string) string { return strings.ReplaceAll(output.Printable(s), `"`, "'") }

@@ -17,7 +17,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestThreadDumpReader: the parser of jstall finds in a goprof dump what was put into that dump.
+// TestThreadDumpReader: jstall's parser finds in a dump by goprof what was put into it.
 func TestThreadDumpReader(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	carriers := &profile.Dump{At: appDump().At, Threads: virtualDump()}
@@ -40,7 +40,7 @@ func TestThreadDumpReader(t *testing.T) {
 	}
 }
 
-// expectedOfReader is what ReadThreadDump.java must print of a dump.
+// expectedOfReader is what ReadThreadDump.java must print for a dump.
 func expectedOfReader(d *profile.Dump) (lines []string) {
 	say := func(parts ...any) {
 		texts := make([]string, len(parts))
@@ -145,7 +145,7 @@ func textOr(s string) string {
 	return s
 }
 
-// javaSeconds is how Java prints a double that it has read as milliseconds with two digits.
+// javaSeconds returns a time as Java prints a double that was read as milliseconds with two digits.
 func javaSeconds(s float64) string {
 	ms := fmt.Sprintf("%.2f", s*1000)
 	var value float64

@@ -32,7 +32,7 @@ type (
 		Virtual  uint64      `json:"virtual,omitempty"`
 		Holds    []jsonHeld  `json:"holds"`
 		WaitsFor *jsonWanted `json:"waits_for,omitempty"`
-		// Unconfirmed: the thread seems to wait for another thread's lock, and which lock could not be confirmed.
+		// Unconfirmed: the thread seems to wait for another thread's lock, but it could not be confirmed which.
 		Unconfirmed bool `json:"unconfirmed,omitempty"`
 	}
 	jsonLock struct {
@@ -42,7 +42,7 @@ type (
 	jsonHeld struct {
 		jsonLock
 		Kind  string `json:"kind"`
-		Frame *int   `json:"frame,omitempty"` // an index into the thread's frames in goprof dump, from the top
+		Frame *int   `json:"frame,omitempty"` // an index into the thread's frames in goprof dump, topmost first
 	}
 	jsonWanted struct {
 		jsonLock
@@ -51,14 +51,14 @@ type (
 		Timed bool   `json:"timed,omitempty"`
 		jsonOwner
 	}
-	// jsonOwner is left out if the owner is not known. Owner is 0 for a virtual thread that no carrier runs.
+	// jsonOwner is left out if the owner is not known. Owner is 0 for a virtual thread without a carrier.
 	jsonOwner struct {
 		Owner        *int   `json:"owner,omitempty"` // tid
 		OwnerVirtual uint64 `json:"owner_virtual,omitempty"`
 	}
 )
 
-// LocksJSON writes who waits for whom as JSON.
+// LocksJSON writes which threads wait for which, as JSON.
 func LocksJSON(to io.Writer, threads []profile.ThreadDump, g *contention.Graph) error {
 	out := jsonLocks{Deadlocks: make([][]jsonDeadlocked, 0, len(g.Deadlocks)), Threads: []jsonLocker{}}
 	for _, cycle := range g.Deadlocks {
@@ -101,7 +101,7 @@ func ownerJSON(o *profile.ThreadRef) (j jsonOwner) {
 	return j
 }
 
-// virtualID is the number of the virtual thread that was looked at, or that the thread ran; 0: there was none.
+// virtualID is the number of the virtual thread itself, or of the one that the thread ran. It is 0 if there was none.
 func virtualID(t *profile.ThreadDump) uint64 {
 	if t.Virtual != nil {
 		return t.Virtual.ID
@@ -119,7 +119,7 @@ var lockWaits = map[profile.LockWait]string{profile.ToEnter: "enter", profile.To
 
 func lockWait(w profile.LockWait) string { return cmp.Or(lockWaits[w], "unpark") }
 
-// LocksText writes for people who waits for whom: deadlocks, chains, and the locks that threads hold.
+// LocksText writes which threads wait for which, for people: deadlocks, chains, and the locks that threads hold.
 func LocksText(to io.Writer, threads []profile.ThreadDump, g *contention.Graph) error {
 	w := &locksText{Writer: bufio.NewWriter(to), threads: threads}
 	w.deadlocks(g)
@@ -179,7 +179,7 @@ func (w *locksText) chains(g *contention.Graph) {
 	}
 }
 
-// notOnStack names the monitors that no frame of the stack has taken. The stack was read before the locks.
+// notOnStack names the held monitors that no frame of the stack has taken. The stack was read before the locks.
 func (w *locksText) notOnStack(t *profile.ThreadDump) {
 	for i := range t.Holds {
 		if h := &t.Holds[i]; h.Frame < 0 && h.Kind == profile.Monitor && t.Err == "" {
@@ -188,7 +188,7 @@ func (w *locksText) notOnStack(t *profile.ThreadDump) {
 	}
 }
 
-// maxIndent bounds how far a line is moved to the right.
+// maxIndent bounds the indentation of a line.
 const maxIndent = 40
 
 func (w *locksText) waiters(n *contention.Node, depth int) {
@@ -203,7 +203,7 @@ func (w *locksText) waiters(n *contention.Node, depth int) {
 	}
 }
 
-// unconfirmed lists the threads for which it is not known whether they wait for others.
+// unconfirmed lists the threads that may wait for others, but for which that is not known.
 func (w *locksText) unconfirmed() {
 	if profile.Unconfirmed(w.threads) == 0 {
 		return
@@ -303,7 +303,7 @@ func wantedText(l *profile.WantedLock, withOwner bool) string {
 func lockText(l *profile.Lock) string {
 	class := cmp.Or(output.CleanName(l.Class), "an object that the collector moves")
 	if l.Kind == profile.Task {
-		class = strings.TrimSuffix(class, "$Signaller") // which waits for a CompletableFuture
+		class = strings.TrimSuffix(class, "$Signaller") // a $Signaller waits for a CompletableFuture
 	}
 	return fmt.Sprintf("%s%s <%s>", lockNouns[l.Kind], class, address(l.ID))
 }
@@ -311,7 +311,7 @@ func lockText(l *profile.Lock) string {
 var lockNouns = map[profile.LockKind]string{profile.Monitor: "monitor ", profile.Exclusive: "lock ",
 	profile.Shared: "read lock ", profile.ClassInit: "the initialisation of class ", profile.Task: "the result of "}
 
-// refText names a thread by the part of its name that fits on a line.
+// refText names a thread, with as much of its name as fits on a line.
 func refText(r *profile.ThreadRef) string {
 	named := *r
 	if named.Virtual == 0 || named.Name != "" {

@@ -25,14 +25,14 @@ type (
 		TID     int     `json:"tid,omitempty"`
 		Virtual uint64  `json:"virtual,omitempty"`
 		Name    string  `json:"name"`
-		Still   bool    `json:"still"` // the same stack in all dumps, and no CPU time between them
-		Dumps   int     `json:"dumps"` // the number of dumps that have it
+		Still   bool    `json:"still"` // it had the same stack in all dumps, and used no CPU time between them
+		Dumps   int     `json:"dumps"` // the number of dumps that have the thread
 		CPU     []int64 `json:"cpu_ns"`
 		CPUSum  int64   `json:"cpu_sum_ns"`
 	}
 )
 
-// SeriesJSON writes several dumps, and what the threads did between them.
+// SeriesJSON writes several dumps, and what the threads did in between.
 func SeriesJSON(to io.Writer, dumps []*profile.Dump, shape Shape) error {
 	j := jsonSeries{Dumps: []*jsonDump{}, Moves: []jsonMoves{}, Length: int64(lengthOf(dumps))}
 	for _, d := range dumps {
@@ -61,10 +61,10 @@ func lengthOf(dumps []*profile.Dump) time.Duration {
 	return dumps[len(dumps)-1].At.Sub(dumps[0].At)
 }
 
-// maxMoves bounds the threads whose CPU time is shown in text, and the names of those that did not move.
+// maxMoves bounds two lists in text: the threads with their CPU time, and the names of threads that did not move.
 const maxMoves = 40
 
-// MovesText says which threads moved between dumps, and which did not:
+// MovesText writes which threads moved between dumps, and which did not:
 //
 //	=== 3 dumps in 10.0s
 //	CPU used between them, in s:
@@ -85,7 +85,7 @@ func MovesText(to io.Writer, dumps []*profile.Dump) error {
 	return w.Flush()
 }
 
-// movesCPU lists the threads that used CPU time, those that used most first.
+// movesCPU lists the threads that used CPU time, the highest first.
 func movesCPU(w *bufio.Writer, moves []profile.ThreadMoves) {
 	var busy []*profile.ThreadMoves
 	for i := range moves {
@@ -112,7 +112,7 @@ func movesCPU(w *bufio.Writer, moves []profile.ThreadMoves) {
 	}
 }
 
-// movesStill names the threads that did not move, pools folded.
+// movesStill names the threads that did not move, with one name for each pool.
 func movesStill(w *bufio.Writer, moves []profile.ThreadMoves) {
 	counts, total := map[string]int{}, 0
 	for i := range moves {
@@ -137,7 +137,7 @@ func movesStill(w *bufio.Writer, moves []profile.ThreadMoves) {
 	}
 }
 
-// movesPassing counts the threads that were not there all the time.
+// movesPassing counts the threads that are not in all dumps.
 func movesPassing(w *bufio.Writer, moves []profile.ThreadMoves, dumps int) {
 	n := 0
 	for i := range moves {

@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 )
 
-// movingDumps are two dumps of one program. One thread works, and two stand still.
+// movingDumps are two dumps of one program. One thread works, and two do not move.
 func movingDumps() []*profile.Dump {
 	at := func(second int, cpu time.Duration) *profile.Dump {
 		stack := profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "a.B.take"}, Kind: profile.C2}}}

@@ -10,7 +10,7 @@ import (
 	"goprof/profile/pools"
 )
 
-// maxDoes bounds how many things the text says that the threads of one pool do.
+// maxDoes bounds how many activities of one pool's threads the text shows.
 const maxDoes = 6
 
 // pools writes pools in place of their threads:
@@ -91,8 +91,8 @@ type (
 		Most    *int64   `json:"most,omitempty"`
 		Waiting *int64   `json:"waiting,omitempty"`
 		Longest *int64   `json:"longest_ns,omitempty"`
-		TIDs    []int    `json:"tids,omitempty"` // of threads that hold one, as far as they are known
-		Does    []string `json:"does,omitempty"` // of the threads that hold or use one
+		TIDs    []int    `json:"tids,omitempty"` // threads that hold one, as far as known
+		Does    []string `json:"does,omitempty"` // by the threads that hold or use one
 	}
 )
 

@@ -12,7 +12,7 @@ import (
 	"goprof/profile"
 )
 
-// poolsDump is the dump of an application with a pool of threads of two, and one of connections.
+// poolsDump is a dump of an application with a pool of two threads, and a pool of connections.
 func poolsDump() *profile.Dump {
 	n := func(n int64) maybe.Value[int64] { return maybe.Known(n) }
 	d := appDump()

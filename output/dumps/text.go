@@ -15,14 +15,14 @@ import (
 	"goprof/profile/naming"
 )
 
-// Shape says how much of a dump is shown, and how.
+// Shape sets how much of a dump is shown, and how.
 type Shape struct {
-	Native bool // also the native frames below Java by which the JVM starts a thread
-	Group  bool // threads with the same stack and state once
-	Pools  bool // pools in place of threads, in text
+	Native bool // include the native frames below Java with which the JVM starts a thread
+	Group  bool // show threads with the same stack and state once
+	Pools  bool // show pools in place of threads, in text
 }
 
-// Text writes one look at all threads for people:
+// Text writes a dump of all threads for people:
 //
 //	2026-11-22 22:10:03 UTC  pid 4711  com.example.Shop  OpenJDK 64-Bit Server VM 17.0.15+6  up 3m12s
 //	25 Java threads: 14 PARKED, 8 RUNNABLE, 3 BLOCKED; 12 of the JVM's own
@@ -68,10 +68,10 @@ type dumpWriter struct {
 	*bufio.Writer
 	shape Shape
 	began bool             // something has been written
-	part  profile.DumpPart // the part of the thread that was written last
+	part  profile.DumpPart // the part of the last written thread
 }
 
-// header writes which process the dump is of. It writes nothing if the dump does not name the process.
+// header writes which process the dump is of. If the dump does not name it, header writes nothing.
 func (w *dumpWriter) header(d *profile.Dump) {
 	if d.PID == 0 {
 		return
@@ -110,7 +110,7 @@ func (w *dumpWriter) header(d *profile.Dump) {
 	}
 }
 
-// partTitles stand above the parts of a dump that are not the application's.
+// partTitles are the titles of the parts of a dump that are not the application's.
 var partTitles = map[profile.DumpPart]string{
 	profile.Died:      "the thread that died",
 	profile.JDK:       "the JDK's own threads",
@@ -118,7 +118,7 @@ var partTitles = map[profile.DumpPart]string{
 	profile.JVM:       "the JVM's own threads",
 }
 
-// begin begins a thread, and its part if that part is new.
+// begin begins a thread, and also its part if that is new.
 func (w *dumpWriter) begin(part profile.DumpPart) {
 	if w.began {
 		w.WriteByte('\n')
@@ -156,7 +156,7 @@ func (w *dumpWriter) facts(state string, daemon bool, cpu time.Duration) {
 	w.WriteByte('\n')
 }
 
-// thread writes the lines behind the first line.
+// thread writes the lines after the first line.
 func (w *dumpWriter) thread(t *profile.ThreadDump) {
 	if t.Err != "" {
 		fmt.Fprintf(w, "    (no stack: %s)\n", output.CleanName(t.Err))
@@ -191,7 +191,7 @@ func virtualNumber(v profile.VirtualThread) string {
 	return strconv.FormatUint(v.ID, 10)
 }
 
-// stack writes frames. first is the index of the first one in its thread's stack.
+// stack writes frames. first is the index of s's first frame in the thread's whole stack.
 func (w *dumpWriter) stack(s *profile.Stack, first int, locks *threadLocks) {
 	for i := range w.shape.shown(s) {
 		w.frame(&s.Frames[i])
@@ -223,7 +223,7 @@ func (w *dumpWriter) locks(locks []string) {
 	}
 }
 
-// deadlocks are written before all threads: a reader who has a deadlock looks for nothing else.
+// deadlocks writes the deadlocks, which come before all threads: a user with a deadlock looks for nothing else.
 func (w *dumpWriter) deadlocks(d *profile.Dump) {
 	for _, cycle := range d.Deadlocks {
 		if len(cycle) == 0 {
@@ -241,7 +241,7 @@ func (w *dumpWriter) deadlocks(d *profile.Dump) {
 	}
 }
 
-// place returns a frame's source file and line in Java, or the library of native code.
+// place returns a Java frame's source file and line, or the library of native code.
 func place(f *profile.Frame, fn *profile.Func) string {
 	switch {
 	case f.Kind == profile.NativeMethod:

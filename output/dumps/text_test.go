@@ -88,7 +88,7 @@ func sameJSON(t *testing.T, text, wanted string) {
 	}
 }
 
-// wordsOfLines is a text with single blanks between its words.
+// wordsOfLines returns the lines of a text with single spaces between words.
 func wordsOfLines(text string) (lines []string) {
 	for line := range strings.Lines(text) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
@@ -96,7 +96,7 @@ func wordsOfLines(text string) (lines []string) {
 	return lines
 }
 
-// longestWrite is the longest piece that a writer was given.
+// longestWrite is the size of the largest write so far.
 type longestWrite int
 
 func (l *longestWrite) Write(b []byte) (int, error) {
@@ -104,8 +104,8 @@ func (l *longestWrite) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestDumpJSONInPieces: JSON of many threads is written thread by thread, and never lies in memory as a whole. The
-// text is the same as if it were written at once.
+// TestDumpJSONInPieces: JSON of many threads is written thread by thread, and is never in memory as a whole. The text
+// is the same as if it were written at once.
 func TestDumpJSONInPieces(t *testing.T) {
 	d := &profile.Dump{PID: 7, Threads: make([]profile.ThreadDump, 200)}
 	for i := range d.Threads {

@@ -9,7 +9,7 @@ import (
 	"goprof/profile/contention"
 )
 
-// TestUnconfirmedIsShown: each output that tells of waits says which wait could not be confirmed.
+// TestUnconfirmedIsShown: each output with waits shows which wait could not be confirmed.
 func TestUnconfirmedIsShown(t *testing.T) {
 	threads := []profile.ThreadDump{{TID: 7, Name: "seven", State: "BLOCKED", Java: true, Unconfirmed: true},
 		{TID: 8, Name: "eight", Java: true}}

@@ -9,8 +9,8 @@ import (
 	"goprof/profile"
 )
 
-// virtualDump has a carrier that runs a virtual thread, a carrier that runs one with an unknown root, and a virtual
-// thread without a carrier.
+// virtualDump has a carrier that runs a virtual thread, a carrier that runs a virtual thread with an unknown root, and
+// a virtual thread without a carrier.
 func virtualDump() []profile.ThreadDump {
 	frame := func(name string) profile.Frame {
 		return profile.Frame{Func: &profile.Func{Name: name, File: "V.java"}, Kind: profile.C2, Level: 4, Line: 3, BCI: 1}

@@ -51,8 +51,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestNothingFound: that nothing is wrong is said only if all rules were judged. Rules that lack the same thing share a
-// line.
+// TestNothingFound: the text says that nothing is wrong only if all rules were judged. Rules that lack the same facts
+// share a line.
 func TestNothingFound(t *testing.T) {
 	var b strings.Builder
 	err := Text(&b, &profile.Triage{Unknown: []profile.Unknown{{ID: profile.GCBusy, Why: "x"},
@@ -68,7 +68,7 @@ Not known
 	}
 }
 
-// TestJSON: JSON has the fields that are promised, and lists that are never null.
+// TestJSON: JSON has the documented fields, and lists are never null.
 func TestJSON(t *testing.T) {
 	for _, of := range []*profile.Triage{found(), {}} {
 		var b strings.Builder
@@ -99,10 +99,10 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// hostile is a name that a target may give to its threads and classes.
+// hostile is a name that a malicious target may give to its threads and classes.
 const hostile = "<script>alert(1)</script>\"'&;\x1b[2J\u202e\n@DATA@ </section>"
 
-// TestHostile: a name of the target is text in every output.
+// TestHostile: in every output, a name of the target is only text.
 func TestHostile(t *testing.T) {
 	f := &profile.Triage{Findings: []profile.Finding{{ID: profile.Deadlocked, Severity: profile.Critical, Claim: hostile,
 		Evidence: []string{hostile}, Next: hostile}}, Notes: []string{hostile}, Unknown: []profile.Unknown{{Why: hostile}}}

@@ -10,16 +10,16 @@ import (
 	"goprof/profile"
 )
 
-// Page writes the findings and, below them, the flame graph of the CPU time that was used meanwhile. Threads of a pool
-// are one there.
+// Page writes the findings and, below them, the flame graph of the CPU time during the triage. It merges the threads of
+// a pool.
 func Page(to io.Writer, t *profile.Triage, tree *output.Tree, o flame.Options) error {
 	o.Above = section(t)
 	tree, o.Whole = tree.Drawn(output.Shape{GroupThreads: true}.Drawn())
 	return flame.Page(to, tree, o)
 }
 
-// section returns the findings as HTML. All text is escaped here: it may hold names of the target. (Package
-// html/template would do that, too, and would keep the linker from leaving out any method of the program.)
+// section returns the findings as HTML. It escapes all text, because the text may have names of the target. (Package
+// html/template would also do that, but would keep the linker from leaving out any method of the program.)
 func section(t *profile.Triage) string {
 	var b strings.Builder
 	b.WriteString(`<section id="findings" tabindex="0" aria-label="findings">` + "\n")
@@ -56,5 +56,5 @@ func items(b *strings.Builder, lines []string) {
 	b.WriteString("</ul>\n")
 }
 
-// plain makes text of others fit for a page.
+// plain escapes text for a page.
 func plain(text string) string { return output.EscapeHTML(output.Printable(text)) }

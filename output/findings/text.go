@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// Nothing returns the text for a triage that has found nothing. It says that nothing is wrong only if all rules could
-// be judged.
+// Nothing returns the text of a triage that has found nothing. It says that nothing is wrong only if all rules could be
+// judged.
 func Nothing(t *profile.Triage) string {
 	things := ""
 	switch n := len(rulesOf(t.Unknown)); n {
@@ -25,7 +25,7 @@ func Nothing(t *profile.Triage) string {
 	return "Nothing was found, but " + things + " that could be wrong could not be judged: see \"Not known\"."
 }
 
-// rulesOf are the rules that could not be judged.
+// rulesOf returns the rules that could not be judged.
 func rulesOf(unknown []profile.Unknown) map[profile.FindingID]bool {
 	rules := map[profile.FindingID]bool{}
 	for _, u := range unknown {
@@ -62,7 +62,7 @@ func Text(to io.Writer, t *profile.Triage) error {
 	return err
 }
 
-// unknownLines names what could not be judged for the same reason on one line.
+// unknownLines lists what could not be judged, one line for each reason.
 func unknownLines(t *profile.Triage) (lines []string) {
 	ids := map[string][]string{}
 	var reasons []string
@@ -88,7 +88,7 @@ func list(b *strings.Builder, title string, lines []string) {
 	}
 }
 
-// JSON writes the fields of profile.Triage.
+// JSON writes a profile.Triage with its JSON fields.
 func JSON(to io.Writer, t *profile.Triage) error {
 	all := profile.Triage{Findings: append([]profile.Finding{}, t.Findings...), Notes: append([]string{}, t.Notes...),
 		Unknown: append([]profile.Unknown{}, t.Unknown...)}

@@ -15,10 +15,10 @@ type category struct {
 	Subcategories []string `json:"subcategories"`
 }
 
-// The categories. A state of waiting has a colour if readers look for it. All other waiting is idle, which the
-// viewer does not draw.
+// The categories. A kind of waiting has a colour if readers look for it. All other waiting is idle, which the viewer
+// does not draw.
 const (
-	other = iota // the viewer's default: the first that is grey
+	other = iota // the viewer's default is its first grey category
 	interpreted
 	c1
 	c2
@@ -33,7 +33,7 @@ const (
 	ready
 	waitsIO
 
-	inherited = -1 // of the caller
+	inherited = -1 // from the caller
 )
 
 var categories = []category{
@@ -58,7 +58,7 @@ var onlyOther = []string{"Other"}
 
 type place struct{ category, sub int }
 
-// places are the categories of the kinds of frames that always have the same one.
+// places are the categories of kinds of frames that always have the same one.
 var places = map[profile.Kind]place{
 	profile.Interpreted: {interpreted, 0}, profile.C1: {c1, 0}, profile.C2: {c2, 0}, profile.Inlined: {inlined, 0},
 	profile.NativeMethod: {nativeMethod, 0}, profile.Stub: {stub, 0}, profile.Kernel: {kernel, 0},
@@ -90,7 +90,7 @@ func placeOf(f *timeline.Frame) place {
 	return places[f.Kind] // a new kind is "other"
 }
 
-// stateOf takes a state's label apart: "[parked: what]".
+// stateOf splits a state's label: "[parked: what]".
 func stateOf(label string) (state profile.State, what string) {
 	name, what, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(label, "["), "]"), ": ")
 	state, err := profile.ParseState(name)

@@ -14,8 +14,8 @@ import (
 	"goprof/output"
 )
 
-// file is the format as the viewer itself describes it (src/types/profile.ts, version 66). It shares nothing with
-// the writer, on purpose.
+// file is the format as the viewer itself describes it (src/types/profile.ts, version 66). It shares no code with the
+// writer, on purpose.
 type file struct {
 	Meta struct {
 		Version, PreprocessedProfileVersion, ProcessType, Stackwalk int
@@ -296,7 +296,7 @@ func (c *checker) marker(th *fileThread, i int) {
 	}
 }
 
-// lines are the threads of a file with their samples and markers, as text that tests compare.
+// lines returns the threads of a file with their samples and markers, as text for comparisons.
 func (f *file) lines() (all []string) {
 	ms := func(at *float64) string { return strconv.FormatFloat(*at, 'g', -1, 64) }
 	for i := range f.Threads {
@@ -326,7 +326,7 @@ func (f *file) lines() (all []string) {
 	return all
 }
 
-// stack is a stack as "name:line/depth category", root first.
+// stack returns a stack as "name:line/depth category", root first.
 func (f *file) stack(index *int) string {
 	var parts []string
 	for index != nil {

@@ -11,15 +11,15 @@ import (
 	"goprof/output/timeline"
 )
 
-// Options change what is written. The zero value is fine.
+// Options change what is written. The zero value has the defaults.
 type Options struct {
-	Samples int          // that are kept at most; 0 for timeline.DefaultSamples
-	Tracks  int          // the most threads; the last track is for all others; 0 for timeline.DefaultTracks
-	Tell    func(string) // called with what was merged or left out; may be nil
+	Samples int          // the most samples that are kept; 0 for timeline.DefaultSamples
+	Tracks  int          // the most tracks; the last one is for all other threads; 0 for timeline.DefaultTracks
+	Tell    func(string) // gets lines about what was merged or left out; may be nil
 }
 
-// Write writes a recording. One without times gives a *recording.Lacks: the viewer draws samples at their times, and
-// has no other place for them.
+// Write writes a recording. For a recording without times it returns a *recording.Lacks: the viewer draws samples at
+// their times, and has no other place for them.
 func Write(to io.Writer, src recording.Source, o Options) error {
 	info := src.Info()
 	if !info.Timed {
@@ -67,20 +67,20 @@ func startOf(all []*timeline.Timeline) int64 {
 
 type writer struct {
 	*timeline.JSON
-	t       *timeline.Timeline   // the part that is being written; the first one for what is said of all
+	t       *timeline.Timeline   // the part that is being written; the first part for facts about all
 	all     []*timeline.Timeline // the parts
-	start   int64                // ns since 1970: what all times count from
+	start   int64                // ns since 1970: all times count from here
 	strings texts
 	tables  tables
 	threads []*viewerThread
 	process markers // of the whole process
 	markers int     // of all threads
-	omitted int64   // markers for which there was no room
+	omitted int64   // markers that had no room
 	latest  int64   // of all times
 	notes   []string
 }
 
-// allNotes returns the facts that a reader should know.
+// allNotes returns the notes for a reader.
 func (w *writer) allNotes() []string {
 	var notes []string
 	for _, t := range w.all {
@@ -93,8 +93,7 @@ func (w *writer) allNotes() []string {
 	return notes
 }
 
-// file writes the whole file. Texts get their numbers before, so that the table of texts can stand anywhere in the
-// file.
+// file writes the whole file. Texts get their numbers before, so that the table of texts can be anywhere in the file.
 func (w *writer) file() {
 	w.Raw(`{"meta":`)
 	w.meta()

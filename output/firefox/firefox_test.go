@@ -26,7 +26,7 @@ func written(t testing.TB, src recording.Source, o Options) []byte {
 	return b.Bytes()
 }
 
-// TestCPU: each thread has a track of samples in the order of time, with CPU time and inlined frames.
+// TestCPU: each thread has a track of samples ordered by time, with CPU time and inlined frames.
 func TestCPU(t *testing.T) {
 	const java = "shop.Server.serve:95/0 Java, interpreted;shop.Server.serve:91/0 Java, C1;" +
 		"shop.Server.serve:88/0 Java, C2;" +
@@ -58,7 +58,7 @@ func TestCPU(t *testing.T) {
 	}
 }
 
-// TestWall: waiting is a marker and a category. It is drawn as long as it took, without CPU time.
+// TestWall: waiting is a marker and a category. It is drawn in its real length, without CPU time.
 func TestWall(t *testing.T) {
 	for name, src := range map[string]recording.Source{
 		"fake": sources.Wall(), "JFR": sources.RealJFR(t, sources.Wall(), true),
@@ -99,7 +99,7 @@ func edges() map[string]*sources.Fake {
 		"hostile": sources.Hostile(), "parts": sources.Parts()}
 }
 
-// TestEdges: no samples, one sample, the deepest possible stack, and harmful names and numbers.
+// TestEdges: no samples, one sample, the deepest possible stack, and malicious names and numbers.
 func TestEdges(t *testing.T) {
 	for name, src := range edges() {
 		f := checked(t, written(t, src, Options{}))
@@ -144,7 +144,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestTooMany: samples that do not fit are merged. Their weights stay. The file and the caller both learn of it.
+// TestTooMany: samples that do not fit are merged, and keep their weights. The file and the caller both get a note.
 func TestTooMany(t *testing.T) {
 	var told []string
 	f := checked(t, written(t, sources.Many(20_000), Options{Samples: 5000, Tracks: 8,
@@ -164,7 +164,7 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestVirtual: some of many virtual threads have tracks. The others are in the tracks of their pools.
+// TestVirtual: some of many virtual threads have tracks. The others share the tracks of their pools.
 func TestVirtual(t *testing.T) {
 	src := sources.Empty()
 	for i := range 1000 {
@@ -189,7 +189,7 @@ func TestVirtual(t *testing.T) {
 	}
 }
 
-// TestTIDs: each tid belongs to one track, also if the kernel gave it to two threads.
+// TestTIDs: each tid belongs to one track, even if the kernel gave it to two threads.
 func TestTIDs(t *testing.T) {
 	src := sources.CPU()
 	for i := range src.Samples {
@@ -200,7 +200,7 @@ func TestTIDs(t *testing.T) {
 	}
 }
 
-// TestError: Write returns the error of a source, and that of a disk.
+// TestError: Write returns the error of a source, and the error of a disk.
 func TestError(t *testing.T) {
 	if err := Write(io.Discard, sources.Broken{Fake: sources.Empty()}, Options{}); !errors.Is(err, sources.ErrBroken) {
 		t.Error(err)
@@ -210,7 +210,7 @@ func TestError(t *testing.T) {
 	}
 }
 
-// BenchmarkWrite: ns per sample, of 40 frames.
+// BenchmarkWrite measures ns per sample of 40 frames.
 func BenchmarkWrite(b *testing.B) {
 	src := sources.Many(100_000)
 	b.ReportAllocs()

@@ -13,7 +13,7 @@ import (
 // maxMarkers bounds the markers of a file, of about 100 bytes each.
 const maxMarkers = 1 << 18
 
-// These are the names of the kinds of markers. meta.markerSchema says how each kind is shown.
+// These are the names of the kinds of markers. meta.markerSchema describes how each kind is shown.
 const (
 	markProcess   = "goprof-mark"
 	markState     = "goprof-state"
@@ -57,12 +57,12 @@ var markerSchema = []markerKind{
 		Description: "A name that the thread had before."},
 }
 
-// marker is one mark of the page: a moment, or a span of time.
+// marker is a mark on the page, for a time or a span of time.
 type marker struct {
 	sort     string
 	name     int // a string
 	at       int64
-	end      int64 // at for a moment
+	end      int64 // equal to at if the mark has no length
 	text     string
 	looks    int64
 	category int
@@ -70,8 +70,8 @@ type marker struct {
 
 type markers struct{ list []marker }
 
-// maxText bounds a marker's text, in bytes. In the recording a text stands once, and any number of markers may have it;
-// here each marker has its own copy.
+// maxText bounds a marker's text, in bytes. A recording has each text once, and any number of markers may refer to it.
+// Here each marker has a copy of its own.
 const maxText = 200
 
 // mark adds a marker, if there is room.
@@ -96,8 +96,8 @@ func (w *writer) collectMarks(src recording.Source) error {
 	})
 }
 
-// markStates makes a marker of each time that a thread waited in one way. A track of several threads has none: they
-// would cover each other.
+// markStates makes a marker for each time that a thread waited in one way. A track of several threads has none, because
+// their markers would overlap.
 func (w *writer) markStates(t *viewerThread, tr *timeline.Track) {
 	if len(tr.Samples) > 0 {
 		first, last := w.since(tr.Samples[0].At), w.since(tr.Samples[len(tr.Samples)-1].At)
@@ -141,8 +141,8 @@ func (w *writer) close(t *viewerThread, m *marker) {
 	m.sort = ""
 }
 
-// waitsFor returns what the thread waits for (a lock, a file). It is in the state: the sample's leaf, or the frame
-// below the waker.
+// waitsFor returns what the thread waits for (a lock, a file). It is in the state, which is the sample's leaf or the
+// frame below the waker.
 func (w *writer) waitsFor(s *timeline.Sample) string {
 	for n := s.Node; n != 0; n = w.t.Nodes[n].Parent {
 		if f := &w.t.Frames[w.t.Nodes[n].Frame]; f.Kind == profile.StateFrame {
@@ -153,7 +153,7 @@ func (w *writer) waitsFor(s *timeline.Sample) string {
 	return ""
 }
 
-// markTruncated makes a marker of each sample whose callers are missing. Neighbours with the same reason share one.
+// markTruncated makes a marker of each sample with missing callers. Consecutive samples with the same reason share one.
 func (w *writer) markTruncated(t *viewerThread, tr *timeline.Track) {
 	last := profile.Whole
 	for i := range tr.Samples {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestMarkerTextIsCut: a long text of a file is not copied into many markers.
+// TestMarkerTextIsCut: a long text of a file is not copied whole into many markers.
 func TestMarkerTextIsCut(t *testing.T) {
 	w, to := &writer{}, &markers{}
 	w.mark(to, marker{sort: markProcess, text: "x" + strings.Repeat("\u00e4", 100_000)})

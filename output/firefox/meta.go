@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	geckoVersion     = 24 // of the format that the processed one is made from
+	geckoVersion     = 24 // of the format that the processed profile is made from
 	processedVersion = 66
-	visibleThreads   = 15 // that are shown at first
+	visibleThreads   = 15 // number of threads that are shown at first
 )
 
 func (w *writer) meta() {
@@ -58,7 +58,7 @@ func (w *writer) firstWithSamples() int {
 	return 0
 }
 
-// extra is shown behind "more info" of the viewer's panel.
+// extra writes what the viewer's panel shows after "more info".
 func (w *writer) extra() {
 	type entry struct {
 		Label  string `json:"label"`

@@ -31,12 +31,12 @@ type tables struct {
 	funcOf  map[*profile.Func]int
 	sources []string
 	source  map[string]int
-	images  []string // each is a lib and a resource
-	builds  []string // of images: build ids
+	images  []string // each image is a lib and a resource
+	builds  []string // build ids of images
 	image   map[string]int
-	names   []int // of funcs: strings
-	files   []int // of sources: strings
-	libs    []int // of images: strings
+	names   []int // names of funcs, as numbers of strings
+	files   []int // names of sources, as numbers of strings
+	libs    []int // names of images, as numbers of strings
 }
 
 func (w *writer) makeTables() {
@@ -146,7 +146,8 @@ func (w *writer) begin(what string, length int) {
 	w.Int(int64(length))
 }
 
-// stackTable has no row for the empty stack, which is null in the viewer. So its rows are our nodes except the first.
+// stackTable has no row for the empty stack, which is null in the viewer. So its rows are our nodes without the first
+// one.
 func (w *writer) stackTable() {
 	nodes := w.t.Nodes
 	w.begin("", len(nodes)-1)
@@ -160,7 +161,7 @@ func (w *writer) stackTable() {
 	w.Raw("}")
 }
 
-// frameTable has no addresses: goprof would have to know where each native image lay in memory.
+// frameTable has no addresses: for them, goprof would have to know where each native image was in memory.
 func (w *writer) frameTable() {
 	frames := w.t.Frames
 	n := len(frames)

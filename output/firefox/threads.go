@@ -16,23 +16,23 @@ type viewerThread struct {
 	name   string
 	tid    string // JSON
 	isMain bool
-	of     *timeline.Timeline // nil: the process's own
-	from   int64              // the first sample
+	of     *timeline.Timeline // nil: the process's own track
+	from   int64              // time of the first sample
 	rows   []row
 	marks  markers
 }
 
-// row is a sample as the viewer has it. A sample that stands for many looks at a thread that did not move has two
-// rows, the first look and the last, so that it is drawn as long as it was.
+// row is a sample as the viewer has it. A sample that stands for many looks at a thread that did not move has two rows,
+// the first look and the last, so that it is drawn in its real length.
 type row struct {
 	at     int64 // ns since the start
-	cpu    int64 // ns, unknown if negative
+	cpu    int64 // ns; negative if it is not known
 	weight int64
 	node   int32
 }
 
 const (
-	maxExact = 1 << 53 // JavaScript knows whole numbers below this exactly
+	maxExact = 1 << 53 // JavaScript's whole numbers are exact below this
 	maxTime  = 1 << 61 // ns: 73 years
 )
 
@@ -72,7 +72,7 @@ func (w *writer) addThread(tr *timeline.Track, i int, used map[string]bool) {
 }
 
 // addProcess makes the process's own track. Viewers hide a track without samples, and profiler-cli hangs on it. So this
-// track has one sample at the beginning and one at the end, without a stack and without weight.
+// track has one sample at the beginning and one at the end, without stack and weight.
 func (w *writer) addProcess(name string) {
 	end := min(max(int64(w.t.Info.Meta.Duration), w.latest, int64(time.Millisecond)), maxTime)
 	w.threads = append(w.threads, &viewerThread{name: name, isMain: true, marks: w.process,
@@ -80,7 +80,7 @@ func (w *writer) addProcess(name string) {
 		tid:  strconv.Quote(strconv.Itoa(w.t.Info.Meta.PID) + "-process")})
 }
 
-// tidOf distinguishes tracks. Virtual threads and groups have no tid of the kernel's.
+// tidOf returns a different tid for each track. Virtual threads and groups have no tid of the kernel's.
 func tidOf(tr *timeline.Track, i int) string {
 	switch {
 	case tr.Group:
@@ -121,7 +121,7 @@ func (w *writer) makeRows(t *viewerThread, tr *timeline.Track) {
 		add(first)
 		add(last)
 	}
-	if !sorted { // several threads are on the track
+	if !sorted { // the track has several threads
 		sort.SliceStable(t.rows, func(i, j int) bool { return t.rows[i].at < t.rows[j].at })
 	}
 	if len(t.rows) > 0 {
@@ -129,7 +129,7 @@ func (w *writer) makeRows(t *viewerThread, tr *timeline.Track) {
 	}
 }
 
-// cpuOf returns the CPU time that a sample's thread used since its last one.
+// cpuOf returns the CPU time that a sample's thread has used since its last sample.
 func (w *writer) cpuOf(s *timeline.Sample) int64 {
 	switch {
 	case s.CPU > 0:
@@ -144,12 +144,12 @@ func (w *writer) cpuOf(s *timeline.Sample) int64 {
 	return none
 }
 
-// since is a time as the file holds it.
+// since converts a time to the file's time.
 func (w *writer) since(at int64) int64 { return w.see(timeline.Since(w.start, at)) }
 
 func (w *writer) plus(at, d int64) int64 { return w.see(at + min(max(d, 0), maxTime-at)) }
 
-// see notes the latest time of all, and keeps it within what JavaScript knows exactly.
+// see notes the latest time, and keeps times within JavaScript's exact numbers.
 func (w *writer) see(at int64) int64 {
 	at = min(at, maxTime)
 	w.latest = max(w.latest, at)
@@ -162,7 +162,7 @@ func (w *writer) thread(t *viewerThread) {
 	w.Raw(`,"unregisterTime":null,"pausedRanges":[],"showMarkersInTimeline":true,"name":`)
 	w.Text(t.name)
 	name, pid := cmp.Or(w.t.Info.Meta.MainClass, "JVM"), strconv.Itoa(w.t.Info.Meta.PID)
-	if t.of != nil && t.of.Part != "" && t.of != w.all[0] { // the viewer has one table of samples for a thread
+	if t.of != nil && t.of.Part != "" && t.of != w.all[0] { // the viewer has one table of samples for each thread
 		name, pid = name+", "+t.of.Part, pid+"-"+t.of.Part
 	}
 	w.Raw(`,"isMainThread":` + strconv.FormatBool(t.isMain) + `,"processName":`)

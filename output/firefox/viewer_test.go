@@ -13,7 +13,7 @@ import (
 	"goprof/testdata/sources"
 )
 
-// viewer is profiler-cli, made of the Firefox Profiler's own code, with one profile loaded.
+// viewer is profiler-cli with one profile loaded. profiler-cli consists of the Firefox Profiler's own code.
 type viewer struct {
 	t    *testing.T
 	home string // the folder of its sockets
@@ -22,7 +22,7 @@ type viewer struct {
 // load starts a viewer in a process of its own, which ends with the test.
 func load(t *testing.T, file []byte) *viewer {
 	t.Helper()
-	home, err := os.MkdirTemp("", "viewer") // the folder is not the test's own: the path of a socket must be short
+	home, err := os.MkdirTemp("", "viewer") // not the test's own folder, because a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func load(t *testing.T, file []byte) *viewer {
 	if err := os.WriteFile(name, file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// On a slow machine the viewer says "not ready" and goes on loading. Queries find out whether it has loaded.
+	// On a slow machine the viewer reports "not ready" and continues to load. Queries find out whether it has loaded.
 	out, err := v.command("load", "--session", "s", name).CombinedOutput()
 	if err != nil {
 		t.Logf("load: %v: %s", err, out)
@@ -47,7 +47,7 @@ func (v *viewer) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// stop ends the viewer, by its process number if it does not answer.
+// stop ends the viewer, if necessary by its process number.
 func (v *viewer) stop() {
 	v.command("stop", "--all").Run()
 	var session struct{ PID int }
@@ -58,7 +58,7 @@ func (v *viewer) stop() {
 	os.RemoveAll(v.home)
 }
 
-// ask reads an answer into to.
+// ask sends a query and decodes the answer.
 func (v *viewer) ask(to any, args ...string) {
 	v.t.Helper()
 	var out []byte
@@ -80,8 +80,8 @@ func (v *viewer) ask(to any, args ...string) {
 	}
 }
 
-// TestViewer: the Firefox Profiler's own code finds the threads, samples, looks and markers that are in the file.
-// For each thread it finds the same number of looks in each function.
+// TestViewer: the Firefox Profiler's own code finds the threads, samples, looks and markers that are in the file. For
+// each thread it finds the same number of looks in each function.
 func TestViewer(t *testing.T) {
 	sources.Viewers(t)
 	for name, src := range map[string]recording.Source{
@@ -104,7 +104,7 @@ func TestViewer(t *testing.T) {
 	}
 }
 
-// compare compares what the viewer and the file have of a thread.
+// compare compares the viewer's and the file's data of a thread.
 func (v *viewer) compare(f *file, i int, hostile bool) {
 	v.t.Helper()
 	th := &f.Threads[i]
@@ -150,7 +150,7 @@ func (v *viewer) compare(f *file, i int, hostile bool) {
 	}
 }
 
-// leaf is the name of a stack's leaf, behind the name of its image. The viewer lists it in this way.
+// leaf returns the name of a stack's leaf, with its image's name first, as in the viewer's lists.
 func (f *file) leaf(stack int) string {
 	fn := f.Shared.FrameTable.Func[f.Shared.StackTable.Frame[stack]]
 	name := f.Shared.StringArray[f.Shared.FuncTable.Name[fn]]

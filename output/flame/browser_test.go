@@ -37,7 +37,7 @@ func shop(t *testing.T) *output.Tree {
 `)
 }
 
-// A page that is weighed by CPU time has figures in seconds.
+// A page weighted by CPU time has figures in seconds.
 func TestPageOfCPUTime(t *testing.T) {
 	tree := parse(t, "Shop.main_[0];Shop.sell_[1] 1500000000\nShop.main_[0] 499000000\n[not sampled] 1000000\n")
 	tree.Weight = profile.CPUTime
@@ -50,7 +50,7 @@ func TestPageOfCPUTime(t *testing.T) {
 	}
 }
 
-// A page that is weighed by time does not speak of CPU time.
+// A page weighted by time does not mention CPU time.
 func TestPageOfTime(t *testing.T) {
 	tree := parse(t, "Shop.main_[0];[parked] 1500000000\n")
 	tree.Weight = profile.WallTime
@@ -58,7 +58,7 @@ func TestPageOfTime(t *testing.T) {
 	b.Expect("zoom all 1.50 s of threads' time, 100.00%")
 }
 
-// TestPageOfBytes: a page of allocations has figures in bytes, and does not speak of samples.
+// TestPageOfBytes: a page of allocations has figures in bytes, and does not mention samples.
 func TestPageOfBytes(t *testing.T) {
 	tree := parse(t, "Shop.main_[0];Shop.sell_[1];byte[] 1572864\nShop.main_[0];int[] 524288\n")
 	tree.Weight = profile.Bytes
@@ -86,8 +86,8 @@ func TestPageDraws(t *testing.T) {
 	b.Screenshot("about")
 }
 
-// TestKindsOfAMethod: a method that ran as several kinds of code is one frame, and the share of each kind is told. It
-// is one in the reverse view, too.
+// TestKindsOfAMethod: a method that ran as several kinds of code is one frame, with the share of each kind. It is also
+// one frame in the reverse view.
 func TestKindsOfAMethod(t *testing.T) {
 	tree := parse(t, "Shop.main_[0];Shop.sell_[1] 300\nShop.main_[0];Shop.sell_[j] 700\nShop.main_[j];Shop.sell_[i] 50\n")
 	b := open(t, tree.Shaped(output.Shape{}.Drawn()), Options{}, "#q=Shop.sell")
@@ -98,7 +98,7 @@ func TestKindsOfAMethod(t *testing.T) {
 	}
 }
 
-// TestAllFrames: the frames that the picture leaves out come with a key, and go with it.
+// TestAllFrames: a key shows and hides the frames that the picture leaves out.
 func TestAllFrames(t *testing.T) {
 	tree := parse(t, "[pool-1 tid=1];__clone3;call_stub;java.lang.Thread.run_[0];Pool.take_[j];"+
 		"jdk.internal.misc.Unsafe.park_[0];__futex_abstimed_wait_common;[parked] 60\n"+
@@ -107,7 +107,7 @@ func TestAllFrames(t *testing.T) {
 	b := open(t, drawn, Options{Whole: whole}, "#q=Unsafe.park")
 	b.Expect("samples 100; frames 11; matches 0 frames")
 	b.Press("r", "i", kb.ArrowDown, kb.ArrowDown)
-	if got := b.Text("frame"); got != "Pool.take" { // who waits, right below the state
+	if got := b.Text("frame"); got != "Pool.take" { // the waiting method, right below the state
 		t.Errorf("below [parked]: %q", got)
 	}
 	b.Press("a")
@@ -124,7 +124,7 @@ func TestAllFrames(t *testing.T) {
 	plain.Expect("frames 11", "view flame light")
 }
 
-// TestGuessedLeaf: the part of a frame that is a guess is told and hatched.
+// TestGuessedLeaf: the share of a frame that is a guess is named and hatched.
 func TestGuessedLeaf(t *testing.T) {
 	tree := parse(t, "Shop.main_[0];Shop.sell_[j];Shop.price_[i] 600\nShop.main_[0];Shop.sell_[j] 400\n")
 	tree.Guessed = map[int32]int64{3: 300}
@@ -137,7 +137,7 @@ func TestGuessedLeaf(t *testing.T) {
 		t.Errorf("legend %q", got)
 	}
 	b.Press(kb.Escape)
-	// shades are how many colours a part of the frame's row has.
+	// shades returns how many colours a part of the frame's row has.
 	shades := func(from, to float64) int {
 		return eval[int](b, fmt.Sprintf(`(() => { const c = document.getElementById('canvas'), copy = document.createElement('canvas');
 			copy.width = c.width; copy.height = c.height;
@@ -151,17 +151,17 @@ func TestGuessedLeaf(t *testing.T) {
 	if sure, guessed := shades(0.2, 0.29), shades(0.31, 0.58); sure != 1 || guessed < 2 {
 		t.Errorf("%d colours where it is sure, %d where it is a guess", sure, guessed)
 	}
-	b.Press("f", "r", "i", kb.ArrowDown) // in the other views, too
+	b.Press("f", "r", "i", kb.ArrowDown) // also in the other views
 	if got := b.Text("figures"); !strings.Contains(got, "50.00% of it guessed") {
 		t.Errorf("reversed: %q", got)
 	}
 }
 
-// TestCallTree: the tree beside the graph has the same root and selection, and is used by keys alone.
+// TestCallTree: the tree beside the graph has the same root and selection, and can be used by keys alone.
 func TestCallTree(t *testing.T) {
 	b := open(t, shop(t), Options{}, "")
 	b.Press("t")
-	b.Expect("drawn 12 boxes, 6 rows; calls 9 rows by total") // the way to Price.add is open
+	b.Expect("drawn 12 boxes, 6 rows; calls 9 rows by total") // the path to Price.add is open
 	row := func() string {
 		t.Helper()
 		return eval[string](b, `[...document.querySelector('.call[aria-selected=true]').children].map(c => c.textContent).join(' ')`)
@@ -191,7 +191,7 @@ func TestCallTree(t *testing.T) {
 	b.Expect("calls 2 rows by name")
 	b.Press(kb.Backspace)
 	b.Expect("zoom all", "calls 5 rows by name")
-	b.Search("Price") // what is found in the graph is opened in the tree
+	b.Search("Price") // matches in the graph are opened in the tree
 	b.Press(kb.Enter)
 	if got := row(); got != "40.00% 40.00% Price.add" {
 		t.Errorf("found %q", got)
@@ -210,7 +210,7 @@ func TestCallTree(t *testing.T) {
 
 func TestSearch(t *testing.T) {
 	b := open(t, shop(t), Options{}, "")
-	b.Search("^basket|SHOP") // capitals count
+	b.Search("^basket|SHOP") // case matters
 	b.Expect("matches 0 frames, 0 samples, 0.00%")
 	b.Press(kb.Escape)
 	b.Search(`^basket\.|memc`)
@@ -235,7 +235,7 @@ func TestAddressOpensSearch(t *testing.T) {
 	b.Expect("matches 2 frames, 800 samples, 80.00%")
 	b.Do(chromedp.Navigate(b.URL + "#reverse&icicle&dark&q=memcpy"))
 	b.Expect("matches 3 frames, 600 samples, 60.00%", "view reverse icicle dark")
-	b.Do(chromedp.Navigate(b.URL + "#q=%E0%A4%A&zoom=99999&zoom=-1")) // a meaningless address is no error
+	b.Do(chromedp.Navigate(b.URL + "#q=%E0%A4%A&zoom=99999&zoom=-1")) // an invalid address is no error
 	b.Expect("zoom all", "view flame light")
 }
 
@@ -263,7 +263,7 @@ func TestZoomAndBack(t *testing.T) {
 	b.Expect("zoom [main tid=1] 800")
 	b.Press(kb.Backspace)
 	b.Expect("zoom all 1000")
-	b.Do(chromedp.Navigate(b.URL + address)) // the address does the same as the click
+	b.Do(chromedp.Navigate(b.URL + address)) // the address has the same effect as the click
 	b.Expect("zoom Shop.log 300 samples", "matches 3 frames")
 	b.Press(kb.Escape, "0")
 	b.Expect("zoom all 1000", "matches none")
@@ -315,7 +315,7 @@ func TestKeysAndDark(t *testing.T) {
 	b.Screenshot("dark")
 }
 
-// TestHostileNames: class names come from the target. They must stay text.
+// TestHostileNames: class names come from the target, and stay text.
 func TestHostileNames(t *testing.T) {
 	hostile := []string{
 		`</script><script>window.pwned=1</script>`, `<img src=x onerror=window.pwned=1>`, `"><svg onload=window.pwned=1>`,
@@ -357,7 +357,7 @@ func TestDeepStack(t *testing.T) {
 	b.Expect("matches 1 frames, 7 samples, 100.00%")
 }
 
-// TestManyFrames logs how long the page takes for each step. It asserts nothing of these times.
+// TestManyFrames logs how long the page takes for each step. It checks none of these times.
 func TestManyFrames(t *testing.T) {
 	for _, frames := range []int{100_000, 1_000_000} {
 		t.Run(fmt.Sprint(frames), func(t *testing.T) {
@@ -395,8 +395,8 @@ func TestManyFrames(t *testing.T) {
 	}
 }
 
-// TestDeepRecursion: the page opens where the time is, also behind 300 calls of one method. A key makes these calls
-// one frame.
+// TestDeepRecursion: the page opens at the frames with the most time, even under 300 calls of one method. A key merges
+// these calls into one frame.
 func TestDeepRecursion(t *testing.T) {
 	b := open(t, parse(t, "Main.main_[0];"+strings.Repeat("Deep.recurse_[j];", 300)+
 		"Work.leaf_[i] 88\nMain.main_[0];Other.done_[j] 12\n"), Options{}, "")
@@ -418,7 +418,7 @@ func TestDeepRecursion(t *testing.T) {
 	b.Expect("view reverse flame light", "frames 303")
 }
 
-// TestIndirectRecursion: methods that call each other are folded, too. No samples are lost.
+// TestIndirectRecursion: methods that call each other are also merged. No samples are lost.
 func TestIndirectRecursion(t *testing.T) {
 	b := open(t, parse(t, "a;b;a;b;a;c 3\na;b;a;d 2\na 1\n"), Options{}, "#fold")
 	b.Expect("samples 6; frames 4; ", "zoom all 6 samples, 100.00%")

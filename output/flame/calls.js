@@ -1,11 +1,11 @@
-// The call tree: the frames of the view as a table that opens frame by frame, beside the flame graph. Both have the same
-// root (the zoom) and the same selection. Only the rows that can be seen are elements of the page.
+// The call tree: a table of the view's frames that opens frame by frame, beside the flame graph. Both have the same
+// root (the zoom) and the same selection. Only visible rows are elements of the page.
 
 const callHeight = 20;
 
 const calls = {on: false, rows: [], open: new Set(), sort: 'total', root: null};
 
-// The columns, and how they are sorted: the largest first.
+// The columns, with their sort keys: the largest first.
 const callColumns = diff ? {
   total: [swappedName, n => percent(state.view.total(n), whole), n => state.view.total(n)],
   change: [() => 'change', n => signed(changePoints(n)), n => Math.abs(changePoints(n))],
@@ -21,7 +21,7 @@ function changePoints(n) {
   return 100 * (after - before);
 }
 
-// kidsOf are the frames that node called, in the order of the table.
+// kidsOf returns the frames that node called, in the order of the table.
 function kidsOf(node) {
   const {view} = state, kids = [];
   view.each(node, n => kids.push(n));
@@ -33,8 +33,8 @@ function kidsOf(node) {
   return kids.sort((a, b) => by(b) - by(a) || view.total(b) - view.total(a));
 }
 
-// listCalls makes the list of all rows. A frame that is its caller's only callee stands right below it, so that long ways
-// down stay in sight.
+// listCalls makes the list of all rows. If a frame is its caller's only callee, it has the same indentation as its
+// caller, so that long paths stay visible.
 function listCalls() {
   const rows = [], pending = [{node: state.zoom, indent: 0, level: 1}];
   while (pending.length) {
@@ -49,7 +49,7 @@ function listCalls() {
   calls.rows = rows;
 }
 
-// openHottest opens the way down from node along the widest callees, as long as each has a third of its caller.
+// openHottest opens the path from node along the widest callees, as long as each has a third of its caller.
 function openHottest(node) {
   const {view} = state;
   for (let at = node, widest; at !== null; at = widest) {
@@ -61,14 +61,14 @@ function openHottest(node) {
   }
 }
 
-// tellCalls shows the tree as the view is now.
+// tellCalls shows the tree for the present view.
 function tellCalls() {
   $('calls').hidden = !calls.on;
   $('callTree').setAttribute('aria-pressed', calls.on);
   if (!calls.on) return;
   if (calls.root !== state.zoom) {
     calls.root = state.zoom;
-    if (!calls.open.has(state.zoom)) openHottest(state.zoom); // else it is as the reader left it
+    if (!calls.open.has(state.zoom)) openHottest(state.zoom); // otherwise it stays as the user left it
   }
   listCalls();
   for (const [key, [text]] of [...Object.entries(callColumns), ['name', [() => 'frame']]]) {
@@ -83,8 +83,8 @@ function tellCalls() {
 
 const callAt = () => calls.rows.findIndex(row => row.node === (state.selected ?? state.zoom));
 
-// drawCalls makes elements of the rows that can be seen. Java names go without their package: the line at the bottom has
-// it.
+// drawCalls makes elements for the visible rows. It leaves out the packages of Java names, which the line at the bottom
+// has.
 function drawCalls() {
   if (!calls.on) return;
   const box = $('calls'), {view} = state, hit = state.found && state.found.hit;
@@ -125,7 +125,7 @@ function drawCalls() {
   $('callRows').replaceChildren(...made);
 }
 
-// showCall scrolls to the selected row. The ways down to it are opened.
+// showCall scrolls to the selected row, and opens its callers.
 function showCall() {
   if (!calls.on) return;
   const at = state.selected ?? state.zoom;
@@ -159,7 +159,7 @@ function sortCalls(by) {
   showCall();
 }
 
-// stepCall selects the row that is by rows further down.
+// stepCall selects the row that is by rows below the selected one.
 function stepCall(by) {
   const i = Math.min(Math.max(callAt() + by, 0), calls.rows.length - 1);
   select(calls.rows[i].node);

@@ -1,9 +1,9 @@
-// What every page with frames shares: names and trees, unpacked into flat arrays, and the view that is drawn of a tree.
-// See encode.go for the form they come in.
+// What all pages with frames share: names and trees, decoded into flat arrays, and the view of a tree. encode.go has
+// the encoded form.
 
 const digits64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
-// unpackNames: each name begins with the number of characters that it shares with the one before.
+// unpackNames: each name begins with the number of characters that it shares with the previous name.
 function unpackNames(packed) {
   const out = new Array(packed.length);
   let last = '';
@@ -21,7 +21,7 @@ function bytesOf(base64) {
   return bytes;
 }
 
-// numbersOf reads variable-length numbers, one a call.
+// numbersOf reads variable-length numbers, one for each call.
 function numbersOf(bytes) {
   let at = 0;
   return () => {
@@ -35,8 +35,9 @@ function numbersOf(bytes) {
   };
 }
 
-// A tree in preorder: node 0 is the root and no frame, the subtree of n is n to end[n]. measure fills in what follows from
-// name, parent and self. A tree that is compared also has what its nodes were in the recording before.
+// A tree in preorder. Node 0 is the root, which is not a frame. The subtree of n is n to end[n]. measure computes what
+// follows from name, parent and self. In a comparison, a tree also has the figures of its nodes in the earlier
+// recording.
 function newTree(count, compared) {
   return {
     count,
@@ -63,7 +64,7 @@ function measure(t) {
   return place(t);
 }
 
-// place finds where a node begins, in samples: its siblings before it, and its parent's own samples last.
+// place returns where a node begins, in samples: after its earlier siblings. The parent's own samples come last.
 function place(t) {
   const next = new Float64Array(t.count);
   for (let n = 1; n < t.count; n++) {
@@ -74,8 +75,8 @@ function place(t) {
   return t;
 }
 
-// unpackTree reads a tree's nodes, and what they were before, if before is given: their own samples, what a comparison
-// tells of them, and the noise in points.
+// unpackTree reads a tree's nodes. If before is given, it also reads their earlier figures: own samples, the
+// comparison's result, and the noise in points.
 function unpackTree(count, rootSelf, bytes, before) {
   const t = newTree(count + 1, before), number = numbersOf(bytes);
   t.name[0] = -1;
@@ -104,8 +105,8 @@ function unpackTree(count, rootSelf, bytes, before) {
   return measure(t);
 }
 
-// A view is a tree as it is drawn. Its nodes are opaque to those who draw it. forwardOf shows the tree that current
-// returns as it is, from its root on.
+// A view is a tree as it is drawn. Its nodes are opaque to the code that draws it. forwardOf shows the tree that
+// current returns unchanged, from its root on.
 function forwardOf(current) {
   return {
     root: 0,

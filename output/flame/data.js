@@ -1,4 +1,4 @@
-// What the page was given: names, kinds and the tree.
+// The page's data: names, kinds and the tree.
 
 const page = JSON.parse(document.getElementById('data').textContent);
 
@@ -18,11 +18,11 @@ function unpackPart(part, before) {
 
 const drawn = unpackPart(page, page.diff && bytesOf(page.diff.nodes));
 
-// recorded is the tree as it was recorded, in one of two forms: as it is drawn at first, or with all frames, which is
-// unpacked when it is wanted.
+// recorded is the recorded tree in one of two forms: as it is drawn at first, or with all frames. The second form is
+// decoded when it is first needed.
 let recorded = drawn, entire = null;
 
-// methodOf gives a name the first name with the same text, if kinds of code are merged: one method, one frame.
+// methodOf maps a name to the first name with the same text, if kinds of code are merged: a method is one frame.
 const methodOf = (() => {
   if (!page.split) return id => id;
   const first = new Int32Array(names.length);
@@ -30,14 +30,14 @@ const methodOf = (() => {
   return id => first[id];
 })();
 
-// foldWithin is how many frames above its caller a frame is looked for, to see that it was called again.
+// foldWithin is how many callers of a frame are searched for an earlier call of the same method.
 const foldWithin = 8;
 
-// foldRecursion makes a tree in which a frame that is called again goes on where it was called first.
+// foldRecursion makes a tree in which the callees of a repeated call are under the first call.
 function foldRecursion(t) {
   const parent = [-1], name = [-1], self = [t.self[0]], kids = [null], guess = [0], wasSelf = [page.diff ? t.wasSelf[0] : 0];
   const made = new Map(); // by caller and name
-  const at = new Int32Array(t.count); // of a node of t: its node here
+  const at = new Int32Array(t.count); // by node of t: its node here
   const place = (caller, id) => {
     for (let n = caller, i = 0; n > 0 && i <= foldWithin; n = parent[n], i++) if (methodOf(name[n]) === methodOf(id)) return n;
     const key = caller * names.length + methodOf(id);
@@ -80,15 +80,15 @@ let tree = recorded;
 
 const forward = forwardOf(() => tree);
 
-// The reverse view has the leaves as its first row, and their callers below. It is made
-// as far as it is looked at: a node keeps the nodes of the tree that it stands for.
+// The reverse view has the leaves in its first row, and their callers below. It is made only as far as it is shown: a
+// node keeps the nodes of the tree that it stands for.
 function reverseOf(tree) {
-  const slot = new Int32Array(names.length + 1).fill(-1); // of a name among the kids being made
-  const seen = new Int32Array(tree.count).fill(-1); // where a node of the tree is in its group
+  const slot = new Int32Array(names.length + 1).fill(-1); // by name: its index in the current kids
+  const seen = new Int32Array(tree.count).fill(-1); // by node of the tree: its index in its group
 
   const make = (parent, name, start) => ({parent, name, start, total: 0, was: 0, self: 0, guess: 0, depth: parent ? parent.depth + 1 : 0, at: [], weight: [], wasWeight: [], kids: null});
 
-  // group sorts (node, weight) pairs into kids by name. A node that comes twice is one.
+  // group sorts (node, weight) pairs into kids by name. A repeated node becomes one.
   const group = (parent, nodes, weights, wasWeights) => {
     const kids = [];
     for (let i = 0; i < nodes.length; i++) {
@@ -166,7 +166,7 @@ function reverseOf(tree) {
 
 let reverse = reverseOf(tree);
 
-// setTree chooses the tree that all views are of.
+// setTree sets the tree of all views.
 function setTree(folded, all) {
   if (all && page.whole) recorded = entire || (entire = unpackPart(page.whole));
   else recorded = drawn;
@@ -174,8 +174,8 @@ function setTree(folded, all) {
   reverse = reverseOf(tree);
 }
 
-// search finds the frames that a regular expression matches, and the samples under node
-// of the tree that have one of them on their stack: a stack with two counts once.
+// search returns the frames that a regular expression matches, and the samples under node with such a frame on their
+// stack. A stack with two such frames counts once.
 function search(pattern) {
   const hit = new Uint8Array(names.length + 1);
   let hits = 0;

@@ -1,10 +1,9 @@
-// A differential page: how each frame's share of all changed, and what of that is noise. Go has judged that
-// (output/diff); here it is only told. Folded and reversed frames are not those that were judged, so no word about noise
-// is said of them.
+// A differential page: the change of each frame's share, and how much of it is noise. Go has judged the changes
+// (output/diff); this file only shows the result. Folded and reversed frames were not judged, so they have no noise.
 
 const diff = page.diff || null;
 
-// swapped: the shape is that of the recording before.
+// swapped: the shape is that of the earlier recording.
 let swapped = false;
 
 const shares = (view, n) => {
@@ -12,8 +11,8 @@ const shares = (view, n) => {
   return swapped ? {before: now, after: other} : {before: other, after: now};
 };
 
-// judged is what is known of a frame: 0 nothing, 1 within noise, 2 significant, 3 likely, 4 more than noise within the
-// recordings, 5 more than noise if no other frame had been compared. The last two are pale.
+// judged is the result for a frame: 0 nothing, 1 within noise, 2 significant, 3 likely, 4 more than noise within the
+// recordings, 5 would be more than noise if no other frame were compared. The last two are pale.
 const judged = (view, n) => (view === forward && tree === recorded ? recorded.told[n] : 0);
 
 // swap shows the shape of the other recording.
@@ -39,7 +38,7 @@ function changeOf(view, n) {
   return after > before ? 'more' : after < before ? 'less' : 'noise';
 }
 
-// changeShade is a colour: the hue says in which direction, the strength how many points (5 are full strength).
+// changeShade returns a colour. The hue shows the direction, and the strength the points (full strength at 5).
 function changeShade(kind, points, dark, pale) {
   const hue = changeKinds[kind][1];
   if (hue < 0) return dark ? '#4a4d52' : '#dcdcdc';
@@ -52,13 +51,13 @@ function changeColour(view, n, dark) {
   return changeShade(changeOf(view, n), 100 * (after - before), dark, judged(view, n) > 3);
 }
 
-// drawChangeLegend lists what the colours of changes stand for.
+// drawChangeLegend explains the colours of changes.
 function drawChangeLegend(list, dark) {
   list.replaceChildren(...Object.entries(changeKinds).map(([kind, [text]]) => legendOf(text, changeShade(kind, 3, dark))));
   if (recorded.told.some(how => how > 3)) list.append(legendOf('pale: not proven', changeShade('more', 5, dark, true)));
 }
 
-// changeText is what is told of a frame: shares, the change, and what noise alone would give.
+// changeText returns the text about a frame: shares, the change, and the change by noise alone.
 function changeText(view, n) {
   const {before, after} = shares(view, n), of = p => (100 * p).toFixed(2) + '%', how = judged(view, n);
   let text = `${of(before)} \u2192 ${of(after)}, ${signed(100 * (after - before))} points`;

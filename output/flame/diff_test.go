@@ -14,8 +14,8 @@ import (
 	"goprof/output"
 )
 
-// compared is the shop's tree, compared with an earlier one: selling took less then, an old method has gone, and a
-// fresh one is new.
+// compared returns the shop's tree, compared with an earlier one: selling took less time then, an old method has gone,
+// and a fresh one is new.
 func compared(t *testing.T) (*output.Tree, Options) {
 	t.Helper()
 	tree := parse(t, "Shop.main_[0];Shop.sell_[1];Basket.total_[j] 600\nShop.main_[0];Shop.log_[1] 301\n"+
@@ -71,7 +71,7 @@ func TestDiffPage(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	b.Screenshot("diff-before")
-	b.Press("r") // the callers of the method that has gone
+	b.Press("r") // the callers of the method that is gone
 	b.Expect("view reverse flame before")
 	if got := tell("Shop.old"); !strings.Contains(got, "30.00% → 0.00%, −30.00 points, gone; 300 samples") {
 		t.Errorf("reverse: %q", got)
@@ -109,10 +109,10 @@ func TestDiffColours(t *testing.T) {
 	}
 }
 
-// TestDiffPale: a change that is not proven is pale, and neither grey nor as strong as one that is.
+// TestDiffPale: a change that is not proven is pale. It is not grey, and paler than a proven change.
 func TestDiffPale(t *testing.T) {
 	tree, o := compared(t)
-	sat := func(how Told) int { // of Basket.total's frame
+	sat := func(how Told) int { // the colour's saturation, for Basket.total's frame
 		for n := range tree.Nodes {
 			if n > 0 && tree.Labels[tree.Nodes[n].Name].Text == "Basket.total" {
 				o.Diff.Told[n] = how
@@ -135,7 +135,7 @@ func TestDiffPale(t *testing.T) {
 	}
 }
 
-// A page without a comparison shows nothing of one.
+// A page without a comparison shows no parts of one.
 func TestNoDiff(t *testing.T) {
 	b := open(t, shop(t), Options{}, "#before")
 	b.Press("b")

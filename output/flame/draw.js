@@ -1,10 +1,9 @@
-// Layout and painting: a view, a zoom and a width become rows of boxes, and those of them
-// that can be seen are painted. The canvas is as large as the window and no larger,
-// however deep the stacks are.
+// Layout and painting. A view, a zoom and a width become rows of boxes, and the visible ones are painted. The canvas is
+// never larger than the window, however deep the stacks are.
 
 const rowHeight = 18, narrowest = 0.4, fontSize = 12;
 
-// By kind: what the legend says, hue, saturation, lightness. Greens are compiled Java.
+// By kind: legend, hue, saturation, lightness. Greens are compiled Java.
 const kinds = [
   ['Java, compiled', 120, 50, 72], ['Java, C1', 75, 62, 70], ['Java, interpreted', 45, 28, 78], ['Java, inlined', 178, 50, 72],
   ['JVM and native', 8, 72, 76], ['kernel', 28, 90, 70], ['gap', 0, 0, 72], ['thread', 265, 50, 82], ['truncated', 330, 35, 78],
@@ -13,7 +12,7 @@ const kinds = [
 
 const colours = new Map();
 
-// colour gives kinds their hue and names their shade, so that neighbours can be told apart.
+// colour: the kind sets the hue, and the name sets the shade, so that neighbouring frames can be distinguished.
 function colour(kind, name, dark) {
   const shade = name < 0 ? 0 : (Math.imul(name + 1, 0x9e3779b1) >>> 28) - 8;
   const key = (kind * 32 + shade + 16) * 2 + (dark ? 1 : 0);
@@ -26,8 +25,8 @@ function colour(kind, name, dark) {
   return c;
 }
 
-// layout makes the rows of what is below zoom, with zoom's callers above it, all in units
-// of pixels. A box is [node, x, width]; those too narrow to be seen are left out.
+// layout makes the rows of everything under zoom, with zoom's callers above it, in pixels. A box is [node, x, width].
+// Boxes that are too narrow to be seen are left out.
 function layout(view, zoom, width) {
   const rows = [];
   for (let n = zoom; n !== null; n = view.parent(n)) rows[view.depth(n)] = [[n, 0, width]];
@@ -47,7 +46,7 @@ function layout(view, zoom, width) {
   return {rows, boxes, zoomDepth: view.depth(zoom)};
 }
 
-// boxAt finds the box of a row at x.
+// boxAt returns the box of a row at x.
 function boxAt(row, x) {
   let low = 0, high = row.length - 1;
   while (low <= high) {
@@ -66,7 +65,7 @@ function matches(plan, view, hit) {
   return found.sort((a, b) => a[1] - b[1] || view.depth(a[0]) - view.depth(b[0])).map(box => box[0]);
 }
 
-// hottest is the last frame on the way from node to the widest callees that has half of node's samples.
+// hottest returns the last frame with half of node's samples on the path along the widest callees.
 function hottest(view, node) {
   const half = view.total(node) / 2;
   for (let at = node; ;) {
@@ -81,7 +80,7 @@ function hottest(view, node) {
 
 const nameOf = id => (id < 0 ? 'all' : names[id]);
 
-// shorter takes a package off a Java name that does not fit.
+// shorter removes a package from a Java name that does not fit.
 function shorter(id) {
   const name = names[id];
   if (kindOf(id) > 3) return name;
@@ -89,7 +88,7 @@ function shorter(id) {
   return method > 0 && pkg > 0 ? name.slice(pkg + 1) : name;
 }
 
-// fit cuts a name to a number of characters; nothing is better than one letter.
+// fit cuts a name to a number of characters. It returns nothing rather than a single letter.
 function fit(id, room) {
   let text = nameOf(id);
   if (text.length > room && id >= 0) text = shorter(id);
@@ -97,7 +96,7 @@ function fit(id, room) {
   return room < 4 ? '' : text.slice(0, room - 1) + '\u2026';
 }
 
-// sized gives a canvas its size in CSS pixels, clears it, and returns its context.
+// sized sets a canvas's size in CSS pixels, clears it, and returns its context.
 function sized(canvas, width, height, font) {
   const ratio = window.devicePixelRatio || 1;
   const w = Math.round(width * ratio), h = Math.round(height * ratio);
@@ -115,9 +114,9 @@ function sized(canvas, width, height, font) {
   return g;
 }
 
-// paint draws the rows between top and bottom of the window. look holds all that is not
-// layout: {icicle, dark, hit, selected, hovered}, colour if nodes have others than their kinds', and hatch, which is
-// drawn over the part of a frame that is a guess.
+// paint draws the rows between top and bottom of the window. look has everything except the layout: {icicle, dark, hit,
+// selected, hovered}; colour if nodes have other colours than their kinds'; and hatch, which is drawn over the part of
+// a frame that is a guess.
 function paint(canvas, plan, view, top, width, height, look) {
   const g = sized(canvas, width, height, `${fontSize}px ui-monospace, Menlo, Consolas, monospace`);
   const letter = g.measureText('M').width;
@@ -128,7 +127,7 @@ function paint(canvas, plan, view, top, width, height, look) {
   }
 }
 
-// rowAt is the depth of the frames in row i from the top of the graph, and the reverse.
+// rowAt converts row i from the top of the graph to the depth of its frames, and back.
 function rowAt(plan, i, icicle) { return icicle ? i : plan.rows.length - 1 - i; }
 
 function paintRow(g, row, depth, y, view, plan, look, letter) {
@@ -161,7 +160,7 @@ function paintRow(g, row, depth, y, view, plan, look, letter) {
 
 const hatches = new Map();
 
-// hatchOf is a pattern of thin stripes.
+// hatchOf returns a pattern of thin stripes.
 function hatchOf(dark) {
   if (!hatches.has(dark)) {
     const stripe = document.createElement('canvas');
@@ -199,13 +198,13 @@ function legendOf(text, fill, hatched) {
 
 const legendOfGuess = () => legendOf('guess: another method inlined there may have run', 'transparent', true);
 
-// guessText says how much of a frame is a guess.
+// guessText returns how much of a frame is a guess, as text.
 function guessText(view, node) {
   const n = view.guess(node);
   return n ? `${percent(n, view.total(node))} of it guessed; ` : '';
 }
 
-// drawLegend lists what colours stand for, of those kinds that names have.
+// drawLegend explains the colours of those kinds that names have.
 function drawLegend(list, dark) {
   const used = new Set();
   for (let i = 0; i < names.length; i++) used.add(kindOf(i));

@@ -12,7 +12,7 @@ import (
 	"goprof/output"
 )
 
-// page is the data for the script. data.js takes it apart.
+// page is the data for the script. data.js decodes it.
 type page struct {
 	About [][2]string `json:"about"`
 	Unit  string      `json:"unit"` // profile.Weight: what is counted
@@ -20,8 +20,8 @@ type page struct {
 	Kinds string      `json:"kinds"`
 	pageTree
 	Diff  *was     `json:"diff,omitempty"`
-	Words []string `json:"words,omitempty"` // what the kinds are called, if they are not those of frames
-	// Whole is the tree with all frames, if the page's tree leaves some out. It has the same names.
+	Words []string `json:"words,omitempty"` // names of the kinds, if they are not kinds of frames
+	// Whole is the tree with all frames, if the page's tree leaves out some. It uses the same names.
 	Whole *pageTree `json:"whole,omitempty"`
 }
 
@@ -30,33 +30,33 @@ type pageTree struct {
 	Nodes    string `json:"nodes"` // Graph.Bytes in base64
 	Count    int    `json:"count"`
 	RootSelf int64  `json:"rootSelf"`
-	// Split has methods that ran as several kinds of code: the node, and its samples of each kind. It is null if kinds
+	// Split has the methods that ran as several kinds of code: the node, and its samples of each kind. It is null if kinds
 	// are not merged.
 	Split [][]int64 `json:"split"`
-	// Guessed has leaves that are guesses: the node, and how much of its own samples are.
+	// Guessed has the leaves that are guesses: the node, and how many of its own samples are guesses.
 	Guessed [][2]int64 `json:"guessed,omitempty"`
 }
 
-// Graph is a tree as pages have it; core.js takes it apart.
+// Graph is a tree in a page's data; core.js decodes it.
 type Graph struct {
-	// Names in their order. The first character of each is a base64 digit: how many
-	// characters it shares with the one before, ASCII ones only, 63 at most.
+	// Names are sorted. The first character of each is a base64 digit: how many characters the name shares with the
+	// previous name (only ASCII characters, and 63 at most).
 	Names []string `json:"names"`
 	Kinds string   `json:"kinds"` // a letter for each name: 'A' + kind
-	Count int      `json:"count"` // of nodes
-	// Bytes are the nodes in preorder: for each the number of its name, how many levels its parent stands above
-	// the node before, and its own samples, as variable-length numbers (encoding/binary's Uvarint).
+	Count int      `json:"count"` // number of nodes
+	// Bytes are the nodes in preorder. Each has the number of its name, how many levels its parent is above the previous
+	// node, and its own samples, as variable-length numbers (encoding/binary's Uvarint).
 	Bytes    []byte `json:"-"`
-	RootSelf int64  `json:"rootSelf"` // samples of frames that were left out right above the root
+	RootSelf int64  `json:"rootSelf"` // samples of frames directly above the root that were left out
 }
 
 // was is the earlier recording of a differential page.
 type was struct {
-	// Nodes has the same order as page.Nodes, with the root first, in base64. For each node it holds three
-	// variable-length numbers: the node's own samples before the change, the result of the comparison, and the noise in
-	// thousandths of a percentage point.
+	// Nodes has the same order as page.Nodes, with the root first, in base64. For each node it holds three variable-length
+	// numbers: the node's own samples before the change, the result of the comparison, and the noise in thousandths of a
+	// percentage point.
 	Nodes string `json:"nodes"`
-	Usual bool   `json:"usual,omitempty"` // the noise is what starts usually differ by
+	Usual bool   `json:"usual,omitempty"` // the noise is the usual difference between starts
 }
 
 func encode(t *output.Tree, o Options) *page {
@@ -91,7 +91,7 @@ func encode(t *output.Tree, o Options) *page {
 	return p
 }
 
-// pack encodes a tree, and calls at for each node that is shown, with its own samples before.
+// pack encodes a tree. It calls at for each shown node, with the node's own samples before.
 func (s *shape) pack(ids []int32, at func(node int32, was int64)) (p pageTree) {
 	if s.tree.Split != nil {
 		p.Split = [][]int64{}
@@ -110,8 +110,9 @@ func (s *shape) pack(ids []int32, at func(node int32, was int64)) (p pageTree) {
 	return p
 }
 
-// Encode makes a Graph of each tree, of the frames that have at least its minShare of all samples. It calls at for each
-// of them with the tree's number and the frame's place in preorder; the root's is 0. The names of all are in the first.
+// Encode makes a Graph of each tree. A Graph has the frames with at least minShare of all samples. Encode calls at for
+// each of them, with the tree's number and the frame's place in preorder; the root's place is 0. The first Graph has
+// the names of all.
 func Encode(trees []*output.Tree, minShares []float64, at func(tree int, node int32, place int)) []Graph {
 	var shapes []*shape
 	for i, t := range trees {
@@ -126,7 +127,7 @@ func Encode(trees []*output.Tree, minShares []float64, at func(tree int, node in
 	return all
 }
 
-// encode calls at for each node that is shown: with its place in preorder, and its own samples before.
+// encode calls at for each shown node, with its place in preorder, and its own samples before.
 func (s *shape) encode(g *Graph, ids []int32, at func(node int32, place int, was int64)) {
 	nodes := make([]byte, 0, 6*len(s.tree.Nodes))
 	lastDepth := 0
@@ -147,7 +148,7 @@ func (s *shape) encode(g *Graph, ids []int32, at func(node int32, place int, was
 
 const digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// nameAll writes the table of names of some trees, and gives the labels of each their numbers in it.
+// nameAll writes one table of names for several trees. ids are the numbers of each tree's labels in it.
 func nameAll(shapes []*shape) (names []string, kindsOf string, ids [][]int32) {
 	type use struct{ tree, label int32 }
 	var used []use
@@ -178,7 +179,7 @@ func compareNames(a, b output.Name) int {
 	return cmp.Or(strings.Compare(a.Text, b.Text), cmp.Compare(a.Kind, b.Kind))
 }
 
-// sharedASCII is the length of the ASCII beginning that two names have in common, 63 at most.
+// sharedASCII returns the length of the common ASCII beginning of two names, 63 at most.
 func sharedASCII(a, b string) int {
 	n, limit := 0, min(len(a), len(b), 63)
 	for n < limit && a[n] == b[n] && a[n] < 0x80 {
@@ -187,11 +188,11 @@ func sharedASCII(a, b string) int {
 	return n
 }
 
-// shape is a tree from the root down, without frames that are too small to be shown.
+// shape is a tree from the root down, without the frames that are too small to be shown.
 type shape struct {
 	tree        *output.Tree
 	totals      []int64
-	least       int64 // the smallest total that is shown
+	least       int64 // the smallest total of a shown node
 	first, next []int32
 
 	diff     *Diff
@@ -221,12 +222,12 @@ func newShape(t *output.Tree, minShare float64, diff *Diff) *shape {
 	return s
 }
 
-// shown reports whether a node is large enough, in one recording at least.
+// shown reports whether a node is large enough in at least one recording.
 func (s *shape) shown(n int32) bool {
 	return s.totals[n] >= s.least || s.was != nil && s.was[n] >= s.wasLeast
 }
 
-// before returns a node's earlier total, 0 if there is nothing to compare with.
+// before returns a node's earlier total. It is 0 if there is nothing to compare with.
 func (s *shape) before(n int32) int64 {
 	if s.was == nil {
 		return 0
@@ -245,8 +246,8 @@ func (s *shape) usedLabels() (used []int32) {
 	return used
 }
 
-// preorder visits all nodes that are shown, children by the order of their names. A node's self also holds the
-// samples of its children that are not shown. The same holds for the node's samples before.
+// preorder visits all shown nodes, with children sorted by name. A node's self includes the samples of its children
+// that are not shown. The same holds for was, its samples before.
 func (s *shape) preorder(order []int32, visit func(node int32, depth int, self, was int64)) {
 	pending, depths := []int32{0}, []int{0}
 	for len(pending) > 0 {
@@ -259,7 +260,7 @@ func (s *shape) preorder(order []int32, visit func(node int32, depth int, self, 
 			was -= s.before(n)
 			pending, depths = append(pending, n), append(depths, depth+1)
 		}
-		slices.SortFunc(pending[from:], func(a, b int32) int { // the last is visited first
+		slices.SortFunc(pending[from:], func(a, b int32) int { // the last one is visited first
 			x, y := &s.tree.Nodes[a], &s.tree.Nodes[b]
 			return cmp.Or(cmp.Compare(order[y.Name], order[x.Name]), cmp.Compare(b, a))
 		})

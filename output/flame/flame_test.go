@@ -46,7 +46,7 @@ func syntheticTree(n int) *output.Tree {
 			Kind: output.LabelKind(i % 6),
 		})
 	}
-	// Each stack leaves the one before it at some depth, which is mostly large.
+	// Each stack leaves the previous one at some depth, which is mostly large.
 	var path []int32
 	for len(tree.Nodes) <= n {
 		keep := 1 - min(r.ExpFloat64()/8, 1)
@@ -67,7 +67,7 @@ func syntheticTree(n int) *output.Tree {
 	return tree
 }
 
-// decode is data.js written in Go: it reads the stacks of a page, as lines.
+// decode is data.js in Go: it returns the stacks of a page, as lines.
 func decode(t *testing.T, html []byte) map[string]int64 {
 	t.Helper()
 	_, rest, _ := bytes.Cut(html, []byte(`<script id="data" type="application/json">`))
@@ -227,7 +227,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// TestSVGIsSafe: no name can steer the viewer of a picture, or a terminal that shows its text.
+// TestSVGIsSafe: no name can control the viewer of a picture, or a terminal that shows its text.
 func TestSVGIsSafe(t *testing.T) {
 	tree := parse(t, "a\u202egnp.exe;b\u009b2J;\x1b[31m</title><script>;\ufffe 1\n")
 	var b strings.Builder
@@ -242,8 +242,8 @@ func TestSVGIsSafe(t *testing.T) {
 	}
 }
 
-// TestPicture: the picture says what was recorded. It says "1 sample". Names lose their package first, as in the
-// page.
+// TestPicture: the picture shows what was recorded, and has "1 sample" in the singular. Names lose their package first,
+// as in the page.
 func TestPicture(t *testing.T) {
 	tree := parse(t, "com.example.shop.Checkout.total_[j];std::sort<com::example>(int, int, and more of them) "+
 		"1\ncom.example.shop.Checkout.total_[j] 11\n")

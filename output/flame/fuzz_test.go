@@ -10,8 +10,8 @@ import (
 	"goprof/output"
 )
 
-// FuzzPictures draws everything that can be read. A picture is well-formed XML of the elements that goprof writes. A
-// page has its own script and no other.
+// FuzzPictures draws any readable file. A picture is well-formed XML of the elements that goprof writes. A page has
+// only its own script.
 func FuzzPictures(f *testing.F) {
 	f.Add([]byte("java.lang.Thread.run_[j];a.B.c_[i] 5\njava.lang.Thread.run_[j];libc.so.6+0x1f 2\n"), "title")
 	f.Add([]byte("<script>alert(1)</script>;\"'&]]>;\xff\ufffe 3\n[t tid=1];[truncated: x];a::b 9007199254740000\n"),

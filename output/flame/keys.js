@@ -1,7 +1,7 @@
-// What every page does alike: keys, tables of facts, the clipboard. A page has a search field "query" and a dialog "about".
+// What all pages share: keys, tables of facts, the clipboard. A page has a search field "query" and a dialog "about".
 
-// listenKeys calls what a key stands for: in keysAt(event) first, then in keys. What is typed into the search field is
-// no key, but for Escape; a button that has the focus keeps Enter and space.
+// listenKeys calls the function of a key: from keysAt(event) first, then from keys. In the search field, only Escape is
+// a key. A focused button keeps Enter and space.
 const listenKeys = (keys, keysAt = () => ({})) => addEventListener('keydown', event => {
   const query = document.getElementById('query'), typing = event.target === query;
   if (document.getElementById('about').open || event.altKey || event.metaKey) return;
@@ -21,13 +21,13 @@ const row = (table, texts) => {
   for (const text of texts) tr.insertCell().textContent = text;
 };
 
-// copyText puts text on the clipboard, and reports whether it could.
+// copyText copies text to the clipboard, and reports whether that worked.
 const copyText = async text => {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const area = document.createElement('textarea'); // where pages may not use the clipboard
+    const area = document.createElement('textarea'); // for pages that may not use the clipboard
     area.value = text;
     document.body.append(area);
     area.select();

@@ -1,5 +1,5 @@
-// The page: what is pressed, typed and pointed at, and what is told. Names come from the
-// target: they are only ever set as text.
+// The page: keys, typing and pointing, and the texts about frames. Names come from the target, and are only set as
+// text.
 
 const $ = id => document.getElementById(id);
 const scroll = $('scroll'), canvas = $('canvas');
@@ -21,7 +21,7 @@ const counted = (n, text) => timed ? `${duration(n)} ${ofWhat}` : inBytes ? `${b
 const amount = n => counted(n, thousands(n));
 const plainAmount = n => counted(n, n);
 
-// relayout makes the rows anew; redraw paints them as they are.
+// relayout computes the rows again. redraw paints the present rows.
 function relayout(keepScroll) {
   const began = performance.now();
   const width = scroll.clientWidth;
@@ -35,7 +35,7 @@ function relayout(keepScroll) {
   tell();
 }
 
-// offset is how far down the graph begins: flames stand at the bottom.
+// offset is where the graph begins vertically: flames are at the bottom.
 const offset = () => (state.icicle ? 0 : Math.max(scroll.clientHeight - state.plan.rows.length * rowHeight, 0));
 
 function scrollToRow(depth) {
@@ -43,7 +43,7 @@ function scrollToRow(depth) {
   scroll.scrollTop = state.icicle ? i * rowHeight : (i + 1) * rowHeight - scroll.clientHeight;
 }
 
-// scrollToTime shows the zoom, or where most of its time is if that is far from it: behind a deep recursion.
+// scrollToTime shows the zoom, or the frames with most of its time if these are far from it, after a deep recursion.
 function scrollToTime() {
   const first = Math.max(state.plan.zoomDepth - 2, 0), rows = Math.floor(scroll.clientHeight / rowHeight);
   const hot = state.view.depth(hottest(state.view, state.zoom));
@@ -70,7 +70,7 @@ function redrawSoon() {
   });
 }
 
-// tell keeps the text for tests and screen readers, and the address, as the picture is.
+// tell updates the address, and the text for tests and screen readers.
 function tell() {
   const s = state, parts = [
     timed ? `${page.unit} ${whole} ns` : `${inBytes ? 'bytes' : 'samples'} ${whole}`, `frames ${tree.count - 1}`,
@@ -133,7 +133,7 @@ function readAddress() {
   setTree(state.folded, state.frames);
   if (diff && swapped !== set.has('before')) showOther();
   state.view = set.has('reverse') ? reverse : forward;
-  Object.assign(state, {trail: [], selected: null, hovered: null, plan: null}); // laid out by the caller
+  Object.assign(state, {trail: [], selected: null, hovered: null, plan: null}); // the caller lays it out
   const zoom = Number(set.get('zoom'));
   state.zoom = state.view === forward && Number.isInteger(zoom) && zoom > 0 && zoom < tree.count ? zoom : state.view.root;
   $('query').value = text(set.get('q') || '');
@@ -147,7 +147,7 @@ function setDark(on) {
   if (guesses) $('legend').append(legendOfGuess());
 }
 
-// showOther takes the shape from the other recording.
+// showOther shows the shape of the other recording.
 function showOther() {
   swap();
   whole = recorded.total[0];
@@ -160,7 +160,7 @@ function find(query) {
   state.matched = 0;
   let pattern = null;
   try {
-    // Capitals are meant when they are typed.
+    // A pattern with capital letters is case-sensitive.
     pattern = query === '' ? null : new RegExp(query, /[A-Z]/.test(query.replace(/\\./g, '')) ? '' : 'i');
   } catch { /* the field says so */ }
   $('query').classList.toggle('bad', query !== '' && !pattern);
@@ -201,10 +201,10 @@ function setView(view) {
   details();
 }
 
-// setShape shows another tree: with recursion folded or not, with all frames or without those that tell nothing.
+// setShape shows another tree: with recursion folded or not, with all frames or only the informative ones.
 function setShape(folded, all) {
   const reversed = state.view === reverse;
-  Object.assign(state, {folded, frames: all && !!page.whole, plan: null}); // the plan has nodes of the other tree
+  Object.assign(state, {folded, frames: all && !!page.whole, plan: null}); // the plan has nodes of the old tree
   setTree(state.folded, state.frames);
   calls.open.clear();
   calls.root = null;
@@ -262,7 +262,7 @@ function figures(node) {
     (view === reverse ? `root ${figure(self)}` : `self ${figure(self)}, ${percent(self, whole)}`);
 }
 
-// kindText names the kind of a frame's code. A method that ran as several kinds has the share of each.
+// kindText returns the kind of a frame's code. For a method that ran as several kinds, it returns the share of each.
 function kindText(node, id) {
   const parts = state.view === forward && tree === recorded && recorded.splits.get(node), all = parts && parts.reduce((a, b) => a + b);
   if (!parts) return kinds[kindOf(id)][0];
@@ -270,7 +270,7 @@ function kindText(node, id) {
   return 'Java: ' + some.map(([n, text]) => `${percent(n, all)} ${text}`).join(', ');
 }
 
-// details tells of the frame that is pointed at, else of the selected one, else of the zoom.
+// details describes the frame under the pointer, or else the selected one, or else the zoom.
 function details() {
   const node = state.hovered ?? state.selected ?? state.zoom, id = state.view.name(node);
   $('frame').textContent = nameOf(id);
@@ -314,13 +314,13 @@ function select(node) {
   details();
 }
 
-// step goes from the selected box to its caller, its widest callee, or its neighbour.
+// step moves from the selected box to its caller, its widest callee, or its neighbour.
 function step(direction) {
   const {view, plan} = state, at = state.selected ?? state.zoom;
   const depth = view.depth(at), row = plan.rows[depth] || [];
   if (direction === 'caller') return select(view.parent(at));
   const i = row.findIndex(b => b[0] === at);
-  if (i < 0) return select(state.zoom); // it is not drawn any more
+  if (i < 0) return select(state.zoom); // it is no longer drawn
   if (direction === 'callee') {
     const box = row[i], kids = (plan.rows[depth + 1] || []).filter(b => view.parent(b[0]) === at);
     return box && kids.length ? select(kids.reduce((a, b) => (b[2] > a[2] ? b : a))[0]) : undefined;
@@ -329,7 +329,7 @@ function step(direction) {
   if (next) select(next[0]);
 }
 
-// walk goes to the next match that is drawn, or to the one before.
+// walk moves to the next drawn match, or to the previous one.
 function walk(by) {
   const {found, plan, view} = state;
   if (!found || !found.frames) return;
@@ -379,7 +379,7 @@ const keys = {
   '?': () => $('about').showModal(),
 };
 
-// Furniture.
+// Buttons and dialogs.
 
 function begin() {
   $('before').hidden = !diff;

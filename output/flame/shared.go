@@ -12,13 +12,13 @@ import (
 	"goprof/output"
 )
 
-// These are the parts that other pages share with a flame graph's.
+// Other pages use these parts of a flame graph, too.
 var (
-	// BaseStyle is how all pages look: colours, header, footer, dialogs.
+	// BaseStyle is the style of all pages: colours, header, footer, dialogs.
 	//go:embed base.css
 	BaseStyle string
 
-	// headHTML is how all pages begin: what may run in them, their title, and the line below it.
+	// headHTML is the beginning of all pages: their security policy, their title, and the line below it.
 	//go:embed head.html
 	headHTML string
 
@@ -29,32 +29,31 @@ var (
 	//go:embed keys.js
 	keysJS string
 
-	// DrawScript lays out and paints a view. It wants names and kindOf, which say what a name's number stands for.
+	// DrawScript lays out and paints a view. It needs names and kindOf: names and kinds by number.
 	//go:embed draw.js
 	DrawScript string
 )
 
-// CoreScript unpacks trees and names (see Encode), has words for figures, and what pages do alike.
+// CoreScript decodes trees and names (see Encode), formats figures, and has the functions that all pages share.
 var CoreScript = coreJS + wordsJS + keysJS
 
-// Parts are the parts of a page.
 type Parts struct {
 	Title, Line   string // text
-	Source        string // the name of the file that is drawn: Mark has it
-	Above         string // HTML of our own above the graph, or empty
+	Source        string // the name of the drawn file: see Mark
+	Above         string // goprof's HTML above the graph, or empty
 	Style, Script string // goprof's own
-	Data          []byte // JSON without '<': the script finds it in the element "data"
+	Data          []byte // JSON without '<', which the script finds in the element "data"
 }
 
-// Mark is the beginning of pages and pictures that goprof draws of the file with this name. goprof recognises them by
+// Mark is the beginning of pages and pictures that goprof draws from the file with this name. goprof recognises them by
 // it.
 func Mark(source string) string {
 	return output.EscapeHTML(`goprof of "` + output.CleanName(filepath.Base(source)) + `"`)
 }
 
-// Seal writes a page. The template begins with @HEAD@, the head of all pages, and has the places @SOURCE@, @TITLE@,
-// @LINE@, @ABOVE@, @STYLE@, @STYLE_HASH@, @SCRIPT@, @SCRIPT_HASH@ and @DATA@. The page's Content-Security-Policy allows
-// only the style and the script with these hashes.
+// Seal writes a page. The template begins with @HEAD@, the head of all pages, and has the placeholders @SOURCE@,
+// @TITLE@, @LINE@, @ABOVE@, @STYLE@, @STYLE_HASH@, @SCRIPT@, @SCRIPT_HASH@ and @DATA@. The page's
+// Content-Security-Policy allows only the style and the script with these hashes.
 func Seal(to io.Writer, template string, p Parts) error {
 	script := "'use strict';(() => {\n" + p.Script + "})();\n"
 	w := bufio.NewWriter(to)
@@ -75,7 +74,7 @@ func Seal(to io.Writer, template string, p Parts) error {
 	return w.Flush()
 }
 
-// hash is how a Content-Security-Policy names an element's text.
+// hash returns the name of an element's text in a Content-Security-Policy.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.StdEncoding.EncodeToString(sum[:])

@@ -17,7 +17,7 @@ const (
 	svgMargin   = 10
 	svgRow      = 17
 	svgLetter   = 7.0 // width of one letter of its font
-	svgNarrow   = 0.2 // boxes narrower than this are left out
+	svgNarrow   = 0.2 // narrower boxes are left out
 	svgTitle    = 58
 	svgLegend   = 30
 	svgMaxDepth = 10_000
@@ -38,8 +38,8 @@ var svgKinds = [output.NumLabelKinds]string{
 	"state", "folded",
 }
 
-// SVG writes a picture for tickets and mail. It has no script. It shows a frame's name and figures when the mouse
-// points at the frame.
+// SVG writes a picture for tickets and mail. It has no script. It shows a frame's name and figures when the mouse is on
+// the frame.
 func SVG(to io.Writer, tree *output.Tree, o Options) error {
 	s := newShape(tree, max(o.MinShare, svgNarrow/(svgWidth-2*svgMargin)), o.Diff)
 	w := bufio.NewWriter(to)
@@ -77,7 +77,7 @@ type svgBox struct {
 // place computes the position of each box.
 func (d *drawing) place() {
 	order := d.alphabetical()
-	var ends []int64 // by depth: the beginning of the next box of that depth
+	var ends []int64 // by depth: where the next box begins
 	d.preorder(order, func(node int32, depth int, _, _ int64) {
 		if depth >= svgMaxDepth || d.totals[node] < d.least {
 			return
@@ -87,7 +87,7 @@ func (d *drawing) place() {
 		}
 		x := ends[depth]
 		ends[depth] += d.totals[node]
-		// The children begin where their parent does.
+		// The first child begins where its parent does.
 		if len(ends) == depth+1 {
 			ends = append(ends, x)
 		}
@@ -102,7 +102,7 @@ func (d *drawing) place() {
 
 func (d *drawing) label(node int32) output.Name { return d.tree.Labels[d.tree.Nodes[node].Name] }
 
-// alphabetical gives each label its rank in the order of names.
+// alphabetical returns each label's rank among the sorted names.
 func (d *drawing) alphabetical() []int32 {
 	labels := d.tree.Labels
 	sorted := make([]int32, len(labels))
@@ -169,8 +169,8 @@ func (d *drawing) legend() {
 	}
 }
 
-// cut shortens a name to a number of letters, as the page does (draw.js). A Java name first loses its package, and then
-// its end is cut off.
+// cut shortens a name to a number of letters, as the page does (draw.js). A Java name first loses its package. Then the
+// end is cut off.
 func cut(l output.Name, room int) string {
 	name := l.Text
 	if utf8.RuneCountInString(name) > room && l.Kind.Java() {
@@ -196,8 +196,7 @@ func withoutPackage(name string) string {
 
 var xmlEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
 
-// xmlText escapes a name. Characters that XML cannot hold, or that would turn the order of the picture's text,
-// become '?'.
+// xmlText escapes a name. Characters become '?' if XML cannot hold them, or if they would change the direction of text.
 func xmlText(s string) string {
 	return xmlEscapes.Replace(strings.Map(func(r rune) rune {
 		if output.Unsafe(r) || r == 0xfffe || r == 0xffff {

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// The colours of diff.js, for a light background: the hue says in which direction, the strength how many points.
+// The colours of diff.js, for a light background. The hue shows the direction of a change, and the strength its
+// percentage points.
 const (
 	svgMore  = 6
 	svgLess  = 214
@@ -13,7 +14,7 @@ const (
 	svgNoise = "#dcdcdc"
 )
 
-// change is by how many percentage points a node's share of all samples has changed.
+// change returns a node's shares of all samples before and after, in percent.
 func (d *drawing) change(n int32) (before, after float64) {
 	return share(d.was[n], d.was[0]), share(d.totals[n], d.totals[0])
 }
@@ -42,7 +43,7 @@ func shade(hue int, points float64, pale bool) string {
 	return fmt.Sprintf("hsl(%d,%.0f%%,%.0f%%)", hue, 35+55*strength, 88-28*strength)
 }
 
-// changeText returns the text about a node's change. It is empty if nothing is compared.
+// changeText returns the text about a node's change. It is empty without a comparison.
 func (d *drawing) changeText(n int32) string {
 	if d.diff == nil {
 		return ""

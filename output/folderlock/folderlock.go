@@ -3,15 +3,15 @@
 // It takes a folder, and returns a lock on it, or InUse. The kernel releases the lock when goprof ends, however it
 // ends. On systems without such locks, every goprof may use the folder.
 //
-// A goprof that is to take over asks the one with the lock to end at a given moment (handover.go).
+// A goprof that takes over asks the owner of the lock to end at a given time (handover.go).
 package folderlock
 
-// InUse says that another goprof uses a folder.
+// InUse: another goprof uses the folder.
 type InUse struct{ Path string }
 
 func (e *InUse) Error() string {
 	return "another goprof uses " + e.Path + ": stop it, or name another folder"
 }
 
-// LockName is the usual name of the file that is locked.
+// LockName is the usual name of the locked file.
 const LockName = ".goprof-lock"

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestHandover: both sides agree on one moment. No file stays behind.
+// TestHandover: both sides agree on one time. No file is left.
 func TestHandover(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestHandover(t *testing.T) {
 	isEmpty(t, dir)
 }
 
-// TestNobodyAnswers: an agent that does not agree in time has not agreed, and does not agree later.
+// TestNobodyAnswers: an agent that does not agree in time does not agree later, either.
 func TestNobodyAnswers(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -53,8 +53,7 @@ func TestNobodyAnswers(t *testing.T) {
 	isEmpty(t, dir)
 }
 
-// TestOldQuestion: an agent was killed while it asked. Its question does not end the next agent that uses the
-// folder.
+// TestOldQuestion: an agent was killed while it asked. Its question does not end the next agent in the folder.
 func TestOldQuestion(t *testing.T) {
 	dir := t.TempDir()
 	for _, text := range []string{"", "x", "1", "99999999999999999999", "9000000000000000000"} {
@@ -68,7 +67,7 @@ func TestOldQuestion(t *testing.T) {
 	}
 }
 
-// TestQuestionIsAPipe: another user that may write into the folder cannot hold the agent up.
+// TestQuestionIsAPipe: another user who may write into the folder cannot block the agent.
 func TestQuestionIsAPipe(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, asked)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Lock locks the file of this name in a folder, which is at path. It does not wait for the lock.
+// Lock locks the file of this name in a folder, whose path is path. It does not wait for the lock.
 func Lock(folder *os.Root, name, path string) (unlock func(), err error) {
 	f, err := folder.OpenFile(name, os.O_CREATE|os.O_RDWR|syscall.O_NONBLOCK, 0o600)
 	if err != nil {

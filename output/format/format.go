@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Format is a format that goprof writes.
+// Format is a file format that goprof writes.
 type Format uint8
 
 const (
@@ -23,13 +23,12 @@ const (
 	numFormats = int(iota)
 )
 
-// table has what differs between formats.
 var table = [numFormats]struct {
 	name   string   // for -f
-	ends   []string // of file names that stand for it, the usual one first
+	ends   []string // extensions of its files, the usual one first
 	about  string
-	viewer string // shows such a file; empty: goprof or nothing
-	read   bool   // goprof reads it again
+	viewer string // a program that shows such files; empty: goprof itself or none
+	read   bool   // goprof can read it
 	parts  bool   // see Parts
 	mute   bool   // see Mute
 }{
@@ -48,7 +47,7 @@ var table = [numFormats]struct {
 
 const browser = "a browser"
 
-// String is the format's name, as Named wants it.
+// String returns the format's name, as Named takes it.
 func (f Format) String() string {
 	if int(f) < numFormats {
 		return table[f].name
@@ -56,7 +55,7 @@ func (f Format) String() string {
 	return "unknown"
 }
 
-// Extension is the ending of such files' names.
+// Extension returns the usual extension of its files.
 func (f Format) Extension() string {
 	if int(f) < numFormats {
 		return table[f].ends[0]
@@ -64,7 +63,7 @@ func (f Format) Extension() string {
 	return ""
 }
 
-// About says in a few words what the format is for.
+// About describes in a few words what the format is for.
 func (f Format) About() string {
 	if int(f) < numFormats {
 		return table[f].about
@@ -72,23 +71,23 @@ func (f Format) About() string {
 	return ""
 }
 
-// Parts reports whether a file of the format holds single samples, and can hold several sorts of them: CPU time, waits,
+// Parts reports whether a file of the format holds single samples, and can hold several kinds of them: CPU time, waits,
 // allocations. Other formats hold sums.
 func (f Format) Parts() bool { return table[f].parts }
 
-// Mute reports whether a file of the format cannot say which leaves are guesses.
+// Mute reports whether a file of the format cannot show which leaves are guesses.
 func (f Format) Mute() bool { return table[f].mute }
 
 // Drawn reports whether the format is a page or a picture of a flame graph.
 func (f Format) Drawn() bool { return table[f].viewer == browser }
 
-// Viewer is the program that shows files of the format. It is empty if goprof shows them, or if there is no viewer.
+// Viewer returns the program that shows files of the format. It is empty if goprof shows them, or if there is no
+// viewer.
 func (f Format) Viewer() string { return table[f].viewer }
 
 // Read reports whether goprof can read files of the format.
 func (f Format) Read() bool { return table[f].read }
 
-// All are all formats.
 func All() []Format {
 	all := make([]Format, numFormats)
 	for f := range all {
@@ -97,7 +96,6 @@ func All() []Format {
 	return all
 }
 
-// Names are the names of all formats.
 func Names() (names []string) {
 	for _, f := range All() {
 		names = append(names, f.String())
@@ -105,7 +103,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Extensions are all file name extensions that stand for a format.
+// Extensions returns all file name extensions of formats.
 func Extensions() (ends []string) {
 	for _, f := range All() {
 		ends = append(ends, table[f].ends...)
@@ -113,10 +111,10 @@ func Extensions() (ends []string) {
 	return ends
 }
 
-// Unknown is the error for a name that stands for no format. Its text lists the formats.
+// Unknown is the error for a name of no format. Its text lists the formats.
 type Unknown struct {
 	Name  string // of the format, or the file's extension
-	Named bool   // Name is what -f was given
+	Named bool   // Name was given with -f
 }
 
 func (e *Unknown) Error() string {
@@ -126,7 +124,7 @@ func (e *Unknown) Error() string {
 	return fmt.Sprintf("no format has the extension %q; there are %s", e.Name, strings.Join(Extensions(), " "))
 }
 
-// Named returns the format of a name that -f was given: a format's own, or an extension with or without its dot.
+// Named returns the format for an argument of -f: a format's name, or an extension with or without its dot.
 func Named(name string) (Format, error) {
 	lower := strings.ToLower(name)
 	for _, f := range All() {
@@ -142,9 +140,9 @@ func Named(name string) (Format, error) {
 	return Collapsed, &Unknown{Name: name, Named: true}
 }
 
-// Of returns the format that a file is to have: named, if that is not empty, otherwise the format of the file name's
-// ending. The longest ending counts: x.speedscope.json is no table of methods. Standard output ("-"), and names without
-// any extension (/dev/fd/3), are collapsed. Case does not matter.
+// Of returns the format for a file: named, if that is not empty, otherwise the format of the file name's extension. The
+// longest extension counts: x.speedscope.json is not a table of methods. Standard output ("-"), and names without any
+// extension (/dev/fd/3), are collapsed. Case does not matter.
 func Of(file, named string) (Format, error) {
 	if named != "" {
 		return Named(named)
@@ -159,8 +157,8 @@ func Of(file, named string) (Format, error) {
 	return Collapsed, nil
 }
 
-// Trim removes the extension that stands for a file's format: out.speedscope.json becomes out. It removes any other
-// extension, that of a foreign file, as filepath.Ext finds it.
+// Trim removes the extension of a file's format: out.speedscope.json becomes out. From files of unknown formats it
+// removes what filepath.Ext returns.
 func Trim(file string) string {
 	if _, end, ok := longest(file); ok {
 		return file[:len(file)-len(end)]

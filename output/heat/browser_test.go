@@ -29,13 +29,13 @@ func open(t *testing.T, src recording.Source, o Options) heatPage {
 	return heatPage{browser.Open(t, draw(t, src, o), "", 1280, 800)}
 }
 
-// place is a point of the plot, as shares of the time and of the height. The canvas is "map" or "strips".
+// place returns a point of the plot. along is a share of the time. The canvas is "map" or "strips".
 func (p heatPage) place(canvas string, along float64, y float64) (float64, float64) {
 	p.T.Helper()
 	box := browser.Eval[[]float64](p.Page,
 		fmt.Sprintf("(() => { const r = document.getElementById(%q).getBoundingClientRect(); return [r.left, r.top, "+
 			"r.width]; })()", canvas))
-	const gutter, margin = 196, 14 // the numbers of chart.js
+	const gutter, margin = 196, 14 // as in chart.js
 	return box[0] + gutter + along*(box[2]-gutter-margin), box[1] + y
 }
 
@@ -54,7 +54,7 @@ func (p heatPage) drag(canvas string, from, to, y float64, shift bool) {
 		chromedp.MouseEvent(chromedp.MouseReleased, x2, y1, held...))
 }
 
-// between counts the samples of a recording within a time.
+// between counts the samples of a recording between two times.
 func between(f *fake, from, to time.Duration, of func(*profile.Sample) bool) (n int) {
 	for i := range f.samples {
 		if d := time.Duration(f.samples[i].At.Wall - begin.UnixNano()); d >= from && d < to &&
@@ -85,7 +85,7 @@ func TestPageDraws(t *testing.T) {
 	p.Screenshot("heat-about")
 }
 
-// TestSelections: the flame graph is that of the selected time. If two times are selected, it is their difference.
+// TestSelections: the flame graph shows the selected time. If two times are selected, it shows their difference.
 func TestSelections(t *testing.T) {
 	f := shop()
 	p := open(t, f, Options{Title: "shop.Main"})
@@ -118,7 +118,7 @@ func (p heatPage) do(keys ...string) { p.T.Helper(); p.Press(keys...) }
 func TestCells(t *testing.T) {
 	f := shop()
 	p := open(t, f, Options{})
-	// The map begins below the time line and the marks: 63 of chart.js. Its height depends on the window.
+	// The map begins below the time line and the marks: 63 in chart.js. Its height depends on the window.
 	p.drag("map", 0.5/60, 0.5/60, 63+149, false)
 	p.Expect(fmt.Sprintf("A 0..1 all threads; B none; active A; flame A %d;", between(f, 0, 20*time.Millisecond, nil)))
 	p.drag("map", 0.5/60, 2.5/60, 63+1, false)
@@ -200,7 +200,7 @@ func TestKeyboard(t *testing.T) {
 	p.Expect("zoom all; highlight none")
 }
 
-// TestSearchShowsWhen: the plot marks when the methods that a search finds ran.
+// TestSearchShowsWhen: the plot marks when the methods found by a search ran.
 func TestSearchShowsWhen(t *testing.T) {
 	f := shop()
 	p := open(t, f, Options{})
@@ -268,7 +268,7 @@ func wall() *fake {
 	return f
 }
 
-// TestStates: of a wall-clock recording, the page first shows the threads that have work.
+// TestStates: for a wall-clock recording, the page first shows the threads that have work.
 func TestStates(t *testing.T) {
 	f := wall()
 	p := open(t, f, Options{Title: "shop.Main", Line: "wall mode", Threads: true})
@@ -281,7 +281,7 @@ func TestStates(t *testing.T) {
 	if browser.Eval[string](p.Page, "document.getElementById('summary').textContent") == all {
 		t.Error("nothing has changed")
 	}
-	// There are forty threads, for thirty seconds.
+	// Forty threads for thirty seconds.
 	if got := browser.Eval[float64](p.Page,
 		"Number(/^ns ([0-9.]+)/.exec(document.getElementById('summary').textContent)[1])"); got < 1199e9 || got > 1201e9 {
 		t.Errorf("%g ns", got)
@@ -294,7 +294,7 @@ func TestStates(t *testing.T) {
 	p.Screenshot("heat-wall-all")
 }
 
-// TestHostileNames: names come from the target. They must stay text.
+// TestHostileNames: names come from the target, and stay text.
 func TestHostileNames(t *testing.T) {
 	hostile := []string{
 		`</script><script>window.pwned=1</script>`, `<img src=x onerror=window.pwned=1>`, `"><svg onload=window.pwned=1>`,
@@ -324,9 +324,9 @@ func TestHostileNames(t *testing.T) {
 	p.do("?")
 }
 
-// TestSixHundredThousandSamples: ten minutes at 1,000 Hz fit into 8 MB (make prove; make test has a quarter of the
-// samples, which take the same way, and less room). The test logs how long the page takes, and
-// asserts nothing of it.
+// TestSixHundredThousandSamples: ten minutes at 1,000 Hz fit into 8 MB (in make prove; make test has a quarter of the
+// samples, which are handled in the same way and need less room). The test logs how long the page takes, but does not
+// check it.
 func TestSixHundredThousandSamples(t *testing.T) {
 	jvmtest.NotQuick(t, jvmtest.TakesLong)
 	samples := 150_000
@@ -362,7 +362,7 @@ func TestSixHundredThousandSamples(t *testing.T) {
 	p.Screenshot("heat-busy-diff")
 }
 
-// busy is ten minutes of a server: its stacks are as deep and as different as those of a server.
+// busy is a recording of ten minutes of a server, with stacks as deep and as diverse as a server's.
 func busy(samples int) *fake {
 	n, r := names{}, rand.New(rand.NewPCG(11, 12))
 	interval := 10 * time.Minute / time.Duration(samples)
@@ -372,7 +372,7 @@ func busy(samples int) *fake {
 	}
 	path := []string{"java.lang.Thread.run"}
 	var stacks []*profile.Stack
-	for range 60_000 { // each stack leaves the one before it at some depth, which is mostly large
+	for range 60_000 { // each stack leaves the previous one at some depth, which is mostly large
 		keep := 1 - min(r.ExpFloat64()/8, 1)
 		path = path[:max(1, int(float64(len(path))*keep))]
 		for depth := 1 + r.IntN(20); depth > 0 && len(path) < 80; depth-- {
@@ -386,7 +386,7 @@ func busy(samples int) *fake {
 		pool := min(int(r.ExpFloat64()*2), 11)
 		s.Thread = profile.Thread{TID: 100*pool + r.IntN(16) + 1, JavaName: fmt.Sprintf("pool-%c-thread-%d", 'a'+pool,
 			r.IntN(16))}
-		if i%(samples/10) < samples/50 { // work that comes each minute
+		if i%(samples/10) < samples/50 { // work that runs once a minute
 			s.Stack = stacks[r.IntN(300)]
 		}
 		f.samples = append(f.samples, s)
@@ -394,8 +394,8 @@ func busy(samples int) *fake {
 	return f
 }
 
-// TestAllFrames: the key a shows the frames that the flame graph leaves out, of what is selected. A guess is in the
-// legend, and the line at the bottom says how much of a frame is one.
+// TestAllFrames: key a shows the frames that the flame graph leaves out, for the selected time. The legend has the
+// guesses, and the line at the bottom shows how much of a frame is a guess.
 func TestAllFrames(t *testing.T) {
 	n := names{}
 	f := timed(profile.Meta{Start: begin, Duration: 10 * time.Second})
@@ -413,7 +413,7 @@ func TestAllFrames(t *testing.T) {
 	p.Expect("drawn 4 boxes; ")
 	p.drag("map", 0.01, 0.49, timeLine, false)
 	p.Expect("flame A 10")
-	p.do("a") // in the heat map that chooses a selection
+	p.do("a") // in the heat map, this key chooses a selection
 	p.Expect("drawn 4 boxes; ")
 	p.Do(chromedp.Focus("#scroll"))
 	p.do("a")
@@ -426,7 +426,7 @@ func TestAllFrames(t *testing.T) {
 	}
 }
 
-// TestPictures draws a page in windows of two sizes, light and dark. People look at the pictures.
+// TestPictures draws a page in windows of two sizes, light and dark, for people to look at.
 func TestPictures(t *testing.T) {
 	for _, size := range [][2]int{{1280, 800}, {1920, 1080}} {
 		p := heatPage{browser.Open(t, draw(t, shop(), Options{Title: "shop.Main",

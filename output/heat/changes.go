@@ -14,64 +14,65 @@ import (
 )
 
 const (
-	// maxBins bounds the moments at which a recording may change.
+	// maxBins bounds the times at which a recording may change.
 	maxBins = 1024
-	// Only methods with at least this share of all samples count, and at most so many methods.
+	// leastShare is the least share of all samples that a method must have to count. At most maxCounted methods count.
 	leastShare = 0.005
 	maxCounted = 3000
-	// leastBins and leastLooks must be on each side of a change.
+	// Each side of a change must have at least leastBins and leastLooks.
 	leastBins  = 4
 	leastLooks = 100
-	leastSide  = 48 // and this part of the recording
-	// leastScore is how many standard deviations the shares on both sides of a moment must differ by, for one method at
-	// least, before package diff compares the sides. Chance alone rarely gives it.
+	leastSide  = 48 // and this fraction of the recording
+	// leastScore: at least one method's shares before and after a time must differ by this many standard deviations.
+	// Otherwise package diff does not compare the two sides. Chance alone rarely gives it.
 	leastScore = 4.5
-	// How a method's share usually jumps is measured by neighbouring windows of this part of the recording.
+	// The usual jumps of a method's share are measured between neighbouring windows of this fraction of the recording.
 	usualWindow = 24
 	// threeQuarters is a number of standard deviations: three quarters of the jumps between windows are smaller. A few
-	// lasting changes do not change that; work that comes and goes does.
+	// lasting changes do not affect it, but work that comes and goes does.
 	threeQuarters = 1.15
-	// A share makes a step at a moment if it jumps there by leastStep or more, by leastScore deviations of how it usually
-	// jumps, and by mostOf of the change. A thread that leaves one long call for another one makes such a step.
+	// A share makes a step if it jumps by leastStep or more, by leastScore deviations of its usual jumps, and by mostOf of
+	// the change. A thread that leaves one long call for another makes such a step.
 	leastStep = 0.25
-	// maxTests bounds how often the recording is read, tests of one time how many moments of it are tried.
+	// maxTests bounds how often the recording is read. testsOfTime bounds how many times of change are tried in one span.
 	maxTests    = 48
 	testsOfTime = 6
-	// A moment is chosen among many, and so its sides differ more than those of a moment that was named before. In one
-	// time there are some twenty moments that are independent of each other, and there are several such times.
+	// A time of change is chosen among many, so its two sides differ more than at a time that was fixed beforehand. One
+	// span has some twenty times that are independent of each other, and there are several such spans.
 	riskOfOne = diff.Risk / 50
-	// leastChange of a share is worth a line. A thread of a hundred is one in a hundred of wall-clock time.
+	// leastChange is the least change of a share that is listed. In wall-clock time, one thread of a hundred is one
+	// percent.
 	leastChange     = 0.03
 	leastWallChange = 0.01
 )
 
-// Moment is a time at which shares change, and stay so until the next one.
+// Moment is a time at which shares change, and then stay until the next Moment.
 type Moment struct {
 	At      time.Time
 	From    time.Duration // since the recording's start
 	Changes []diff.Change // the largest first
 }
 
-// changeSearch looks for moments of change. A moment is the number of a bin, and means the beginning of the bin.
+// changeSearch looks for times of change. A time is the number of a bin, and means the bin's beginning.
 type changeSearch struct {
 	src    recording.Source
 	start  int64   // ns since 1970
 	width  float64 // ns, of a bin
 	total  []float64
 	names  []string    // of methods
-	counts [][]float64 // of each method, itself and what it calls: looks before a bin
-	usual  []float64   // of each method: the variance of its share in one bin, by how it jumps
+	counts [][]float64 // by method, in itself and in what it calls: looks before each bin
+	usual  []float64   // by method: the variance of its share in one bin, from its jumps
 	least  float64
 	tests  int
 }
 
-// split is a time and the moment in it at which its shares differ most.
+// split is a span, and the time in it at which its shares differ most.
 type split struct {
 	from, at, to int
 	score        float64
 }
 
-// Changes finds the moments at which a recording changes. It is silent where noise may be the cause.
+// Changes finds the times at which a recording changes. It reports none that noise may have caused.
 func Changes(src recording.Source) (found []Moment, length time.Duration, err error) {
 	info := src.Info()
 	if !info.Timed {
@@ -91,7 +92,7 @@ func Changes(src recording.Source) (found []Moment, length time.Duration, err er
 		if i < len(at)-1 {
 			to = at[i+1]
 		}
-		// Its neighbours were not known before: another moment may be better now.
+		// The neighbouring times of change were not known at first. Now another time may be better.
 		var changes []diff.Change
 		if best := s.best(from, to); best.score > 0 {
 			if changes, err = s.compare(from, best.at, to); len(changes) > 0 {
@@ -123,7 +124,7 @@ func newSearch(src recording.Source, h *heat) *changeSearch {
 	for i := range s.counts {
 		s.counts[i] = make([]float64, bins+1)
 	}
-	looks := float64(h.samples) / float64(max(h.stacks.tree.Total, 1)) // of a unit of weight
+	looks := float64(h.samples) / float64(max(h.stacks.tree.Total, 1)) // per unit of weight
 	for _, e := range h.list {
 		for cell := e.cell; cell < e.cell+e.cells; cell++ {
 			bin, n := min(int(cell)*bins/h.grid.cells()+1, bins), float64(e.weight)*looks/float64(e.cells)
@@ -167,10 +168,10 @@ func (s *changeSearch) window() int { return max((len(s.total)-1)/usualWindow, l
 type methods struct {
 	tree  *output.Tree
 	java  []bool // by node: the stack has a Java method
-	of    []int  // by label: a method's number, or less than 0
+	of    []int  // by label: a method's number, or a negative number
 	count int
 	names []string // by method
-	met   []int    // by method: the turn of each in which it was met last
+	met   []int    // by method: the number of the last stack that has it
 	turn  int
 }
 
@@ -211,7 +212,7 @@ func newMethods(tree *output.Tree) *methods {
 	return m
 }
 
-// each visits the methods of a stack, each one once.
+// each visits the methods of a stack, each method once.
 func (m *methods) each(node int32, visit func(method int)) {
 	m.turn++
 	java := m.java[node]
@@ -230,7 +231,7 @@ func (m *methods) each(node int32, visit func(method int)) {
 
 func (s *changeSearch) wall(bin int) int64 { return addTime(s.start, int64(float64(bin)*s.width)) }
 
-// within finds the moments of a time: one of them, and then those of the times before and after it.
+// within finds the times of change in a span: first one of them, and then those before and after it.
 func (s *changeSearch) within(from, to int) ([]int, error) {
 	for _, c := range s.candidates(from, to) {
 		if s.tests >= maxTests {
@@ -254,9 +255,9 @@ func (s *changeSearch) within(from, to int) ([]int, error) {
 	return nil, nil
 }
 
-// candidates returns the moments that are worth a test, the likeliest first. A share that changes and changes back is
-// hidden in a long span of time. So shorter spans within it are searched, too (seeded intervals: Kovács and others,
-// Biometrika 2023).
+// candidates returns the times that are worth a test, the likeliest first. A share that changes and changes back is
+// hidden in a long span. So shorter spans within it are searched, too (seeded intervals: Kovács and others, Biometrika
+// 2023).
 func (s *changeSearch) candidates(from, to int) (list []split) {
 	for n, shortest := to-from, (to-from)/16; n >= max(shortest, 2*leastBins); n /= 2 {
 		for at := from; at+n <= to; at += n / 2 {
@@ -269,7 +270,7 @@ func (s *changeSearch) candidates(from, to int) (list []split) {
 	return list[:min(len(list), testsOfTime)]
 }
 
-// best returns the moment at which the shares of some method differ most between both sides.
+// best returns the time at which some method's shares differ most between the two sides.
 func (s *changeSearch) best(from, to int) (c split) {
 	c = split{from: from, to: to}
 	side := max(leastBins, (len(s.total)-1)/leastSide)
@@ -293,7 +294,8 @@ func (s *changeSearch) best(from, to int) (c split) {
 	return c
 }
 
-// steps returns the methods whose share makes a step at the moment at, compared between two neighbouring moments.
+// steps returns the methods whose share makes a step at the time at. It compares the spans up to the neighbouring
+// times.
 func (s *changeSearch) steps(from, at, to int) map[string]bool {
 	width := min(s.window(), at-from, to-at)
 	found := map[string]bool{}
@@ -316,7 +318,7 @@ func (s *changeSearch) jump(sums []float64, from, at, to int) float64 {
 	return (sums[to]-sums[at])/after - (sums[at]-sums[from])/before
 }
 
-// compare returns what differs between the times before and after a moment, the largest change first.
+// compare returns the changes from before a time to after it, the largest first.
 func (s *changeSearch) compare(from, at, to int) ([]diff.Change, error) {
 	c := diff.New()
 	o := diff.Reading{SumOptions: recording.SumOptions{States: true}}
@@ -338,8 +340,8 @@ func (s *changeSearch) compare(from, at, to int) ([]diff.Change, error) {
 	return told(r.Changes), nil
 }
 
-// told returns the changes of paths that noise does not explain, the largest first. The path's method must have
-// changed, too: a path alone changes whenever a method is compiled again.
+// told returns the changes of paths that noise does not explain, the largest first. The path's method must also have
+// changed: a path alone changes whenever a method is compiled again.
 func told(all []diff.Change) (found []diff.Change) {
 	methods := map[string]float64{}
 	for _, ch := range all {
@@ -362,13 +364,13 @@ type window struct {
 	from, to int64
 }
 
-// Info has the same JVM for both sides of a moment.
+// Info returns the same JVM for both sides of a change.
 func (w *window) Info() recording.Info {
 	i := w.Source.Info()
 	if i.JVM() == "" {
 		i.Meta.PID, i.JVMStart = 1, time.Unix(1, 0)
 	}
-	i.Summary = nil // it is of the whole recording
+	i.Summary = nil // it describes the whole recording
 	return i
 }
 

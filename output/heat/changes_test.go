@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// turning is a recording of CPU time, 100 samples a second. Each thread works on one handler for a while. From a moment
-// on, some samples are below another method.
+// turning is a recording of CPU time, 100 samples a second. Each thread works on one handler for a while. From some
+// time on, some samples are under another method.
 func turning(seed uint64, length, turns, back time.Duration, share float64) *fake {
 	f, n, rng := &fake{}, names{}, rand.New(rand.NewPCG(seed, 1))
 	f.info.Timed = true
@@ -33,7 +33,7 @@ func turning(seed uint64, length, turns, back time.Duration, share float64) *fak
 	return f
 }
 
-// TestChanges: each change is found at its time, and what changes back has two moments.
+// TestChanges: each change is found at its time. A change that is later reversed has two times.
 func TestChanges(t *testing.T) {
 	const minute = time.Minute
 	for name, c := range map[string]struct {
@@ -68,7 +68,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestNoChange: recordings of one program that works in bursts, and does not change, are silent.
+// TestNoChange: for a program that works in bursts and does not change, no change is reported.
 func TestNoChange(t *testing.T) {
 	for seed := range uint64(100) {
 		moments, length, err := Changes(turning(seed, time.Minute, 0, 0, 0))
@@ -103,7 +103,7 @@ func standing(seed uint64, mode string, threads int, mean time.Duration, given .
 	return f
 }
 
-// TestLongCalls: a thread that leaves one call that lasts for another one is told, each time, if it does so seldom.
+// TestLongCalls: if a thread leaves one long call for another, this is reported each time, if it is rare.
 func TestLongCalls(t *testing.T) {
 	for name, given := range map[string][]time.Duration{
 		"once":            {30 * time.Second},
@@ -128,8 +128,8 @@ func TestLongCalls(t *testing.T) {
 	}
 }
 
-// TestBusyPools: threads that stay in one call for seconds, and then in another, are no change. Of one thread each call
-// that lasts longer than most is one.
+// TestBusyPools: in a pool, threads that move from one call of seconds to another are no change. For a single thread,
+// each call that is longer than most is a change.
 func TestBusyPools(t *testing.T) {
 	for threads, mean := range map[int]time.Duration{1: time.Second, 3: 4 * time.Second, 10: 10 * time.Second,
 		25: 10 * time.Second} {

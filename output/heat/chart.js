@@ -1,4 +1,4 @@
-// Painting of what has time as its x axis: time line, marks, heat map, and the strips of lanes.
+// Painting of everything with time as its x axis: time line, marks, heat map, and the strips of lanes.
 
 const gutter = 196, margin = 14, laneHeight = 18;
 const lineHeight = 44, gap = 5, markHeight = 9, axisHeight = 20;
@@ -19,7 +19,7 @@ const theme = dark => (dark ? 'dark' : 'light');
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 const ramps = new Map();
-// ramp is a palette as 256 colours, packed as ImageData has them on little-endian CPUs.
+// ramp returns a palette as 256 colours, packed as in ImageData on little-endian CPUs.
 function ramp(stops) {
   const key = stops.join();
   let r = ramps.get(key);
@@ -54,7 +54,8 @@ const rowAtY = (plan, y) => Math.max(0, Math.min(page.rows - 1, page.rows - 1 - 
 
 const bitmap = document.createElement('canvas');
 
-// paintMap draws all above the lanes. data: {all, hit: sums by cell (hit may be null), scale, selections, cursor, dark}.
+// paintMap draws everything above the lanes. data: {all, hit: sums by cell (hit may be null), scale, selections,
+// cursor, dark}.
 function paintMap(canvas, plan, data) {
   const g = charted(canvas, plan.width, plan.height), t = theme(data.dark);
   const soft = css('--soft'), rule = css('--line');
@@ -132,7 +133,7 @@ function paintCells(g, plan, data, t) {
   g.drawImage(bitmap, gutter, plan.top, plan.plot, plan.heat);
 }
 
-// told is a length of time, or a moment since the start: 12.34 s, 2:05, 1:02:05.
+// told formats a length of time, or a time since the start: 12.34 s, 2:05, 1:02:05.
 function told(seconds, digits = Number.isInteger(seconds) ? 0 : 2, inSeconds = seconds < 100) {
   const d = digits;
   const f = 10 ** d, all = Math.round(seconds * f) / f;
@@ -142,7 +143,7 @@ function told(seconds, digits = Number.isInteger(seconds) ? 0 : 2, inSeconds = s
   return h ? `${h}:${String(m).padStart(2, '0')}:${s}` : `${m}:${s}`;
 }
 
-// moment is a time since the start. All of a page's are told alike.
+// moment formats a time since the start. All of them on a page have the same form.
 const moment = (seconds, digits) => told(seconds, digits, page.columns * page.rows * page.cell <= 100);
 
 const tickSteps = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
@@ -161,7 +162,7 @@ function paintAxis(g, plan, soft, rule) {
   }
 }
 
-// outline is the way around the cells from..to, which fill columns from below.
+// outline returns the outline of the cells from..to, which fill columns from below.
 function outline(g, plan, from, to) {
   const {rows} = page, w = plan.plot / page.columns, h = plan.heat / rows;
   const c1 = Math.floor(from / rows), r1 = from % rows, c2 = Math.floor((to - 1) / rows), r2 = ((to - 1) % rows) + 1;
@@ -174,7 +175,7 @@ function outline(g, plan, from, to) {
   const points = [[x(c1), y(r1)], [x(c1), top]];
   points.push(...(r2 === rows ? [[x(c2 + 1), top], [x(c2 + 1), bottom]] : [[x(c2), top], [x(c2), y(r2)], [x(c2 + 1), y(r2)], [x(c2 + 1), bottom]]));
   points.push(...(r1 === 0 ? [[x(c1), bottom]] : [[x(c1 + 1), bottom], [x(c1 + 1), y(r1)]]));
-  if (c2 === c1 + 1 && r1 >= r2 && r2 !== rows && r1 !== 0) { // two columns that have no row in common
+  if (c2 === c1 + 1 && r1 >= r2 && r2 !== rows && r1 !== 0) { // two columns without a common row
     g.rect(x(c1), top, w, y(r1) - top);
     g.rect(x(c2), y(r2), w, bottom - y(r2));
     return;
@@ -205,7 +206,7 @@ function paintSelection(g, plan, s, colour) {
   g.font = '12px system-ui, sans-serif';
 }
 
-// cutTo shortens a text to a width. What stands at its end is kept: threads of a pool have numbers there.
+// cutTo shortens a text to a width, but keeps its end: threads of a pool have their numbers there.
 function cutTo(g, text, room) {
   if (g.measureText(text).width <= room) return text;
   const end = Math.min(12, Math.floor(text.length / 2)), tail = '\u2026' + text.slice(text.length - end);
@@ -220,7 +221,8 @@ function cutTo(g, text, room) {
 
 const short = (n, of) => (of ? (100 * n) / of : 0).toFixed(n > 0 && n < of ? 1 : 0) + '%';
 
-// paintLanes draws the strips: that of all threads, and one for each lane. data: {sums, hitSums, totals, whole, lane, selections, hovered, dark}.
+// paintLanes draws the strips: one for all threads, and one for each lane. data: {sums, hitSums, totals, whole, lane,
+// selections, hovered, dark}.
 function paintLanes(canvas, plan, data) {
   const {columns} = page, rows = laneCount + 1, t = theme(data.dark), g = charted(canvas, plan.width, rows * laneHeight);
   const ink = css('--ink'), soft = css('--soft'), colours = ramp(palettes[t]), grey = ramp(greys[t]);

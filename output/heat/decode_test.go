@@ -13,7 +13,7 @@ import (
 	"goprof/output/flame"
 )
 
-// decoded is the samples of a page, read as load.js does.
+// decoded is the samples of a page, decoded as in load.js.
 type decoded struct {
 	timePage
 	stacks  []string // the names of each node's stack, root first
@@ -23,7 +23,7 @@ type decoded struct {
 type decodedEntry struct {
 	cell, cells int
 	lane, stack string
-	whole       string // the stack with all frames; empty if that is the same
+	whole       string // the stack with all frames; empty if it is the same
 	guess       bool
 	weight      int64
 }

@@ -17,22 +17,22 @@ import (
 	"goprof/profile"
 )
 
-// maxShown bounds the frames of a page: some four bytes each.
+// maxShown bounds the frames of a page, of some four bytes each.
 const maxShown = 400_000
 
-// timePage is the data for the script. load.js takes it apart.
+// timePage is the data for the script. load.js decodes it.
 type timePage struct {
 	About [][2]string `json:"about"`
 	Unit  string      `json:"unit"` // profile.Weight: what is counted; times are microseconds
 	flame.Graph
 	Nodes string `json:"nodes"` // Graph.Bytes, packed
-	// Whole is the tree with all frames, if the page's tree leaves some out. It has the same names.
+	// Whole is the tree with all frames, if the page's tree leaves out some. It uses the same names.
 	Whole *wholeTree `json:"whole,omitempty"`
 
 	Start   float64 `json:"start"` // ms since 1970
 	Seconds float64 `json:"seconds"`
 	Cell    float64 `json:"cell"` // seconds
-	Rows    int     `json:"rows"` // cells of a column
+	Rows    int     `json:"rows"` // number of cells in a column
 	Columns int     `json:"columns"`
 
 	Lanes  []string `json:"lanes"`
@@ -40,10 +40,9 @@ type timePage struct {
 	Marks  []mark   `json:"marks"`
 
 	// Samples holds packed numbers. First come the stacks, as many as Stacks says, those with the most entries first. A
-	// stack is twice the number of its node, plus 1 if the leaf is a guess. If there is a Whole, the numbers of the
-	// same stacks in that tree follow. Then come the entries, in the order of their cells, column by column: how many
-	// cells an entry begins after the one before; how many cells it covers, less one (if Spans); its lane; its stack;
-	// its weight.
+	// stack is twice the number of its node, plus 1 if the leaf is a guess. If there is a Whole, the numbers of the same
+	// stacks in that tree follow. Then come the entries, ordered by cell, column by column. Each entry has its distance in
+	// cells from the previous entry; its number of cells, less one (if Spans); its lane; its stack; its weight.
 	Samples string `json:"samples"`
 	Entries int    `json:"entries"`
 	Stacks  int    `json:"stacks"`
@@ -58,9 +57,9 @@ type wholeTree struct {
 	RootSelf int64  `json:"rootSelf"`
 }
 
-// stackEnd is where the stack of an entry ends on the page.
+// stackEnd is the node at which the stack of an entry ends on the page.
 type stackEnd struct {
-	place, whole int32 // in the page's tree, and in that with all frames
+	place, whole int32 // in the page's tree, and in the tree with all frames
 	guess        bool
 }
 
@@ -100,7 +99,8 @@ func (h *heat) order() {
 	h.merge()
 }
 
-// reweigh gives the tree's nodes the weights that entries have. Entries may have been cut after their weight was added.
+// reweigh computes the weights of the tree's nodes again from the entries, because entries may have been cut after
+// their weight was added.
 func (h *heat) reweigh() {
 	nodes := h.stacks.tree.Nodes
 	for n := range nodes {
@@ -112,8 +112,8 @@ func (h *heat) reweigh() {
 	}
 }
 
-// place encodes the tree in a shape, and again with all frames if the shape hides some. If a tree has too many frames,
-// those with a weight of less than least are left out. The stacks of entries get new numbers.
+// place encodes the tree in a shape, and also with all frames if the shape hides some. If a tree has too many frames,
+// those with a weight below least are left out. The stacks of entries get new numbers.
 func (h *heat) place(p *timePage, s output.Shape) (stacks []stackEnd, least int64, err error) {
 	shapes := []output.Shape{s}
 	if s.HideEntries || s.HideWaits {
@@ -122,7 +122,7 @@ func (h *heat) place(p *timePage, s output.Shape) (stacks []stackEnd, least int6
 	}
 	h.reweigh()
 	var trees []*output.Tree
-	var places [][]int32 // of the leaves of h's tree, in each
+	var places [][]int32 // of the leaves of h's tree, in each tree
 	var shares []float64
 	for _, s := range shapes {
 		tree, leaves := &h.stacks.tree, []int32(nil)
@@ -137,13 +137,13 @@ func (h *heat) place(p *timePage, s output.Shape) (stacks []stackEnd, least int6
 		trees, places = append(trees, tree), append(places, leaves)
 		shares = append(shares, (float64(fewest)-0.5)/float64(max(tree.Total, 1)))
 	}
-	at := make([][]int32, len(trees)) // of the nodes of each, on the page
+	at := make([][]int32, len(trees)) // of the nodes of each tree, on the page
 	for i, tree := range trees {
 		at[i] = slices.Repeat([]int32{-1}, len(tree.Nodes))
 	}
 	graphs := flame.Encode(trees, shares, func(tree int, node int32, place int) { at[tree][node] = int32(place) })
 	for i, tree := range trees {
-		for n := 1; n < len(tree.Nodes); n++ { // parents stand before their children
+		for n := 1; n < len(tree.Nodes); n++ { // parents come before their children
 			if at[i][n] < 0 {
 				at[i][n] = at[i][tree.Nodes[n].Parent]
 			}
@@ -172,7 +172,7 @@ func (h *heat) place(p *timePage, s output.Shape) (stacks []stackEnd, least int6
 	return stacks, least, err
 }
 
-// number numbers the stacks that are shown. After this, the node of an entry is such a number.
+// number numbers the shown stacks. Afterwards, the node of an entry is such a number.
 func (h *heat) number(of func(node int32, guess bool) stackEnd) (stacks []stackEnd) {
 	numbers := make(map[stackEnd]int32)
 	for i := range h.list {
@@ -190,7 +190,7 @@ func (h *heat) number(of func(node int32, guess bool) stackEnd) (stacks []stackE
 	return stacks
 }
 
-// leastShown returns the smallest weight that a frame must have to be shown, so that at most most frames are shown.
+// leastShown returns the smallest weight of a shown frame. most bounds the shown frames.
 func leastShown(t *output.Tree, most int) int64 {
 	if len(t.Nodes) <= most {
 		return 1
@@ -267,7 +267,7 @@ func pack(b []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), err
 }
 
-// about writes what a reader of the page must know about how it was made.
+// about returns what a reader must know about how the page was made.
 func (h *heat) about(p *timePage, least int64) (facts [][2]string) {
 	add := func(name, format string, values ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})

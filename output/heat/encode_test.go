@@ -25,7 +25,7 @@ func stackText(s *profile.Stack) string {
 	return strings.Join(names, ";")
 }
 
-// TestPageHoldsTheSamples: by second, lane and stack, a page has what the recording has.
+// TestPageHoldsTheSamples: by second, lane and stack, a page has the same samples as the recording.
 func TestPageHoldsTheSamples(t *testing.T) {
 	f := shop()
 	for _, threads := range []bool{false, true} {
@@ -91,7 +91,8 @@ func TestOneSample(t *testing.T) {
 	}
 }
 
-// TestAllOfTheTime: a recording without samples at its beginning and its end is shown in its whole length.
+// TestAllOfTheTime: a recording is shown in its whole length, even if there are no samples at its beginning and its
+// end.
 func TestAllOfTheTime(t *testing.T) {
 	one := profile.Sample{At: at(30 * time.Second), Stack: names{}.stack("a.B.c")}
 	d := decode(t, draw(t, timed(profile.Meta{Start: begin, Duration: time.Minute}, one), Options{}))
@@ -109,7 +110,7 @@ func TestAllOfTheTime(t *testing.T) {
 	}
 }
 
-// TestLongRecording: the page of a day has coarser cells, and loses no sample.
+// TestLongRecording: the page of a day has longer cells, and loses no sample.
 func TestLongRecording(t *testing.T) {
 	for _, c := range []struct {
 		length, column time.Duration
@@ -132,8 +133,7 @@ func TestLongRecording(t *testing.T) {
 	}
 }
 
-// TestSpans: a sample that stands for a time fills the cells of that time. Samples that follow each other leave no
-// hole.
+// TestSpans: a sample that stands for some time fills the cells of that time. Consecutive samples leave no gap.
 func TestSpans(t *testing.T) {
 	n := names{}
 	f := timed(profile.Meta{Start: begin, Duration: 10 * time.Second, Mode: profile.ModeWall,
@@ -185,7 +185,7 @@ func TestOtherWeights(t *testing.T) {
 	}
 }
 
-// TestNoSuchWeight: a recording may lack the weight that it names as its own.
+// TestNoSuchWeight: a recording may lack its own main weight.
 func TestNoSuchWeight(t *testing.T) {
 	one := profile.Sample{At: at(0), Stack: names{}.stack("a.B.c"), Count: 3}
 	d := decode(t, draw(t, timed(profile.Meta{Weight: profile.CPUTime}, one), Options{}))
@@ -199,7 +199,7 @@ func TestNoSuchWeight(t *testing.T) {
 	}
 }
 
-// TestWeightIsAskedFor: looks that stand for time are counted as looks if the user asks for that.
+// TestWeightIsAskedFor: looks that stand for time count as looks if the user asks for that.
 func TestWeightIsAskedFor(t *testing.T) {
 	f := timed(profile.Meta{}, profile.Sample{At: at(0), Stack: names{}.stack("a.B.c"), Wall: true, Span: time.Second,
 		Count: 3})
@@ -213,7 +213,7 @@ func TestWeightIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestEntriesAreBounded: more entries than there is room for make the cells longer. Nothing is lost.
+// TestEntriesAreBounded: if there are too many entries, cells become longer. Nothing is lost.
 func TestEntriesAreBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	e := entries{grid: newGrid(extent{to: int64(100 * time.Second)}), most: 1000}
@@ -241,11 +241,10 @@ func TestEntriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestManyLanesAndStacks: if even one cell has more entries than there is room for, the stacks of the lightest
-// entries are cut.
+// TestManyLanesAndStacks: if a single cell has too many entries, the stacks of the lightest entries are cut.
 func TestManyLanesAndStacks(t *testing.T) {
 	tree := &output.Tree{Nodes: make([]output.TreeNode, 1)}
-	for i := range int32(4096) { // a chain, from which stacks branch off
+	for i := range int32(4096) { // a chain from which stacks branch off
 		tree.Nodes = append(tree.Nodes, output.TreeNode{Parent: i % 512})
 	}
 	e := entries{grid: newGrid(extent{to: int64(time.Second)}), most: 1000}
@@ -306,7 +305,7 @@ func TestNamesOfLanes(t *testing.T) {
 	}
 }
 
-// TestAbsurdTimes: whatever times a file has, the page is bounded.
+// TestAbsurdTimes: a page is bounded for any times in a file.
 func TestAbsurdTimes(t *testing.T) {
 	n := names{}
 	for _, times := range [][2]int64{{math.MinInt64, math.MaxInt64}, {0, math.MaxInt64}, {math.MaxInt64, math.MaxInt64},
@@ -331,7 +330,7 @@ func TestAbsurdTimes(t *testing.T) {
 	}
 }
 
-// TestTruncatedAndEmptyStacks: the page says what is missing of a stack, at the place where it is missing.
+// TestTruncatedAndEmptyStacks: the page shows what is missing in a stack, and where.
 func TestTruncatedAndEmptyStacks(t *testing.T) {
 	cut := names{}.stack("a.B.c")
 	cut.Truncated = profile.TooDeep
@@ -343,7 +342,7 @@ func TestTruncatedAndEmptyStacks(t *testing.T) {
 	}
 }
 
-// TestDrawnStacks: a page has the stacks in the shape in which they are drawn, and all that was on them.
+// TestDrawnStacks: a page has the stacks in the shape in which they are drawn, and also with all frames.
 func TestDrawnStacks(t *testing.T) {
 	n := names{}
 	entered := func(leaf string) *profile.Stack {

@@ -8,26 +8,27 @@ import (
 )
 
 const (
-	// maxHeld bounds the entries that are held while samples are read: 24 bytes each.
+	// maxHeld bounds the entries while samples are read, of 24 bytes each.
 	maxHeld = 1 << 22
 	// maxEntries bounds the entries of a page, of some three bytes each.
 	maxEntries = 1_300_000
 )
 
-// entry is a weight in one lane and one stack. It is spread evenly over some cells.
+// entry is a weight in one lane and one stack. It is divided equally among some cells.
 type entry struct {
 	cell, cells uint32
 	lane, node  int32 // node may have the mark guessed
 	weight      int64
 }
 
-// guessed marks the node of an entry whose leaf is a guess. A tree has fewer nodes.
+// guessed marks the node of an entry whose leaf is a guess. No tree has so many nodes.
 const guessed = 1 << 30
 
-// at is the node without the mark.
+// at returns the node without the mark.
 func (a entry) at() int32 { return a.node &^ guessed }
 
-// compare orders entries. Most differ in their cells: a million of them are sorted.
+// compare orders entries. Most entries differ in their cells, which are compared first, because a million entries are
+// sorted.
 func (a entry) compare(b entry) int {
 	switch {
 	case a.cell != b.cell:
@@ -40,12 +41,12 @@ func (a entry) compare(b entry) int {
 	return cmp.Compare(a.cells, b.cells)
 }
 
-// entries are the samples of a page. They are added in any order.
+// entries are the samples of a page. They can be added in any order.
 type entries struct {
 	grid grid
 	list []entry
-	most int  // that are held
-	cut  bool // some entries stand under a caller of the sampled frame
+	most int  // bound of held entries
+	cut  bool // some entries are under a caller of the sampled frame
 }
 
 func (e *entries) add(one entry, tree *output.Tree) {
@@ -55,8 +56,8 @@ func (e *entries) add(one entry, tree *output.Tree) {
 	e.list = append(e.list, one)
 }
 
-// bound leaves at most so many entries. First, cells grow. If the whole recording is one cell, there are too many
-// lanes and stacks: the stacks of the lightest entries are cut from the leaf on, each time twice as far.
+// bound reduces the entries to the number most. First, cells grow. If the whole recording is one cell, there are too
+// many lanes and stacks: the stacks of the lightest entries are cut from the leaf on, each time twice as far.
 func (e *entries) bound(most int, tree *output.Tree) {
 	e.merge()
 	for len(e.list) > most && e.grid.cells() > 1 {
@@ -74,7 +75,7 @@ func (e *entries) cutLeaves(most, frames int, tree *output.Tree) (some bool) {
 	for i := most / 2; i < len(e.list); i++ {
 		one := &e.list[i]
 		for n := 0; n < frames && one.at() != 0; n++ {
-			one.node = tree.Nodes[one.at()].Parent // a caller is no guess
+			one.node = tree.Nodes[one.at()].Parent // a caller is not a guess
 			some = true
 		}
 	}
@@ -82,7 +83,7 @@ func (e *entries) cutLeaves(most, frames int, tree *output.Tree) (some bool) {
 	return some
 }
 
-// merge sorts the entries, and joins those that differ only in their weight.
+// merge sorts the entries, and joins those that only differ in weight.
 func (e *entries) merge() {
 	slices.SortFunc(e.list, entry.compare)
 	kept := e.list[:0]
@@ -99,7 +100,7 @@ func (e *entries) merge() {
 	e.list = kept
 }
 
-// coarsen makes the cells longer, so that there are fewer entries.
+// coarsen reduces the number of entries by longer cells.
 func (e *entries) coarsen() {
 	by := e.grid.coarser()
 	e.grid.coarsen(by)
@@ -107,7 +108,7 @@ func (e *entries) coarsen() {
 	for i := range e.list {
 		one := &e.list[i]
 		first, end := one.cell/by, (one.cell+one.cells)/by
-		if one.cells > 1 { // as grid.span has it
+		if one.cells > 1 { // as in grid.span
 			first = (one.cell + by/2) / by
 			end = (one.cell + one.cells + by/2) / by
 		}

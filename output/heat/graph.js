@@ -1,24 +1,24 @@
-// The flame graph of what is selected: its trees, and how it is pointed at and walked through. The root stands on top,
-// right below the times that it is of.
+// The flame graph of the selection: its trees, pointing, and moving by keys. The root is at the top, right below the
+// selected times.
 
 const graph = {
-  trees: null, // {A, B}: of the same shape
+  trees: null, // {A, B}: with the same shape
   shown: null, // one of them
-  before: null, // the other, where both are compared
+  before: null, // the other one, in a comparison
   view: forwardOf(() => graph.shown),
   zoom: 0, trail: [], plan: null, hovered: null, selected: null,
 };
 
 const blend = (a, b, f) => Math.round(a + (b - a) * f);
 
-// changeColours are those of frames whose share is smaller, the same, and larger than before.
+// changeColours are the colours of frames whose share is smaller, the same, and larger than before.
 const changeColours = {
   light: [[92, 150, 238], [226, 226, 226], [240, 84, 68]],
   dark: [[40, 104, 190], [70, 74, 82], [190, 48, 40]],
 };
 const changeScale = dark => changeColours[theme(dark)].map(c => `rgb(${c.join()})`);
 
-// changeColour is red where a frame's share has grown, and blue where it has shrunk.
+// changeColour returns red for a frame whose share has grown, and blue for one whose share has shrunk.
 function changeColour(node, dark) {
   const r = change(graph.before, graph.shown, node), f = Math.pow(Math.abs(r), 0.8);
   const [less, same, more] = changeColours[theme(dark)], end = r > 0 ? more : less;
@@ -27,7 +27,7 @@ function changeColour(node, dark) {
 
 function layoutGraph() {
   const width = $('scroll').clientWidth;
-  if (graph.shown.total[graph.zoom] <= 0) { // nothing of it in this selection
+  if (graph.shown.total[graph.zoom] <= 0) { // this selection has no samples of it
     graph.zoom = 0;
     graph.trail = [];
   }
@@ -62,7 +62,7 @@ function graphFigures(n) {
   return `${amount(shown.total[n])}, ${percent(shown.total[n], shown.total[0])}${of}; self ${amount(shown.self[n])}`;
 }
 
-// details tells of the frame that is pointed at, else of the selected one, else of the zoom.
+// details describes the frame under the pointer, or else the selected one, or else the zoom.
 function details() {
   const node = graph.hovered ?? graph.selected ?? graph.zoom, id = graph.view.name(node);
   $('frame').textContent = nameOf(id);
@@ -96,12 +96,12 @@ function selectFrame(node) {
   details();
 }
 
-// stepFrame goes from the selected frame to its caller, its widest callee, or its neighbour.
+// stepFrame moves from the selected frame to its caller, its widest callee, or its neighbour.
 function stepFrame(direction) {
   const {view, plan} = graph, at = graph.selected ?? graph.zoom, depth = view.depth(at);
   if (direction === 'caller') return selectFrame(view.parent(at));
   const row = plan.rows[depth] || [], i = row.findIndex(b => b[0] === at);
-  if (i < 0) return selectFrame(graph.zoom); // it is not drawn any more
+  if (i < 0) return selectFrame(graph.zoom); // it is no longer drawn
   if (direction === 'callee') {
     const kids = (plan.rows[depth + 1] || []).filter(b => view.parent(b[0]) === at);
     return kids.length ? selectFrame(kids.reduce((a, b) => (b[2] > a[2] ? b : a))[0]) : undefined;

@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// maxColumns bounds how many columns a page has: as many as a wide window has room for.
+	// maxColumns bounds the columns of a page to what fits into a wide window.
 	maxColumns = 1000
-	// rowsOfColumn is how many cells a column has: 20 ms each of a second.
+	// rowsOfColumn is the number of cells in a column: for a second, 20 ms each.
 	rowsOfColumn = 50
 )
 
-// columnLengths are lengths from which people can read times.
+// columnLengths are lengths that are easy to read.
 var columnLengths = []time.Duration{
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
 	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 }
 
-// grid divides time into cells. A column has rows cells, one above the other.
+// grid divides time into cells. A column consists of rows cells, one above the other.
 type grid struct {
 	start   int64  // ns since 1970
 	length  uint64 // ns, of the whole recording
@@ -32,7 +32,7 @@ type grid struct {
 
 func newGrid(x extent) grid {
 	g := grid{start: x.from, rows: rowsOfColumn}
-	g.length = uint64(x.to) - uint64(x.from) // that is right even if the difference is more than an int64 holds
+	g.length = uint64(x.to) - uint64(x.from) // right even if the difference overflows an int64
 	column := uint64(columnLengths[0])
 	for i := 1; g.length/column >= maxColumns; i++ {
 		if i < len(columnLengths) {
@@ -46,7 +46,7 @@ func newGrid(x extent) grid {
 	if g.length > 0 {
 		g.columns = int((g.length-1)/column + 1)
 	}
-	// A recording of 10 s takes some milliseconds more, which make no column if nothing was seen in them.
+	// A recording of 10 s takes some milliseconds more. These get no column if they have no samples.
 	whole := g.length / column
 	if whole > 0 && g.length%column < column/2 && uint64(x.last)-uint64(x.from) < whole*column {
 		g.columns, g.length = int(whole), whole*column
@@ -57,10 +57,10 @@ func newGrid(x extent) grid {
 func (g *grid) column() uint64 { return g.cell * uint64(g.rows) }
 func (g *grid) cells() int     { return g.rows * g.columns }
 
-// at is the cell of a moment. A moment outside of the recording belongs to the first or the last cell.
+// at returns the cell of a time. A time outside of the recording belongs to the first or the last cell.
 func (g *grid) at(wall int64) uint32 { return min(g.before(wall), uint32(g.cells()-1)) }
 
-// before is how many whole cells lie before a moment.
+// before returns how many whole cells are before a time.
 func (g *grid) before(wall int64) uint32 {
 	if wall < g.start {
 		return 0
@@ -68,8 +68,8 @@ func (g *grid) before(wall int64) uint32 {
 	return uint32(min((uint64(wall)-uint64(g.start))/g.cell, uint64(g.cells())))
 }
 
-// span returns the cells of a time that begins at a moment: those of which the time fills more than half, and at least
-// one. Spans that follow each other neither overlap nor leave a hole.
+// span returns the cells of a span of time: those of which it fills more than half, but at least one. Consecutive spans
+// neither overlap nor leave a gap.
 func (g *grid) span(wall int64, length time.Duration) (first, n uint32) {
 	if length <= 0 {
 		return g.at(wall), 1
@@ -82,7 +82,7 @@ func (g *grid) span(wall int64, length time.Duration) (first, n uint32) {
 	return first, end - first
 }
 
-// addTime adds without going beyond the end of time.
+// addTime adds without overflow.
 func addTime(wall, more int64) int64 {
 	if more > 0 && wall > math.MaxInt64-more {
 		return math.MaxInt64
@@ -90,7 +90,7 @@ func addTime(wall, more int64) int64 {
 	return wall + more
 }
 
-// coarser is the factor by which cells grow next. A column always has a whole number of cells.
+// coarser returns the factor by which cells grow next. A column always has a whole number of cells.
 func (g *grid) coarser() uint32 {
 	if g.rows == 1 || g.rows%2 == 0 {
 		return 2
@@ -98,7 +98,7 @@ func (g *grid) coarser() uint32 {
 	return 5
 }
 
-// coarsen makes cells longer. Columns grow where they have one cell only.
+// coarsen makes cells longer. If a column has only one cell, the columns grow, too.
 func (g *grid) coarsen(by uint32) {
 	g.cell *= uint64(by)
 	if g.rows == 1 {
@@ -108,7 +108,7 @@ func (g *grid) coarsen(by uint32) {
 	g.rows /= int(by)
 }
 
-// extent is the time that a recording covers: what it says itself, and all of its samples.
+// extent is the time that a recording covers: the time in its Meta, and all its samples.
 type extent struct {
 	from, to int64
 	last     int64 // end of the last sample
@@ -124,8 +124,8 @@ func (x *extent) sample(s *profile.Sample) {
 	x.last = x.to
 }
 
-// recorded adds the time before the first sample and behind the last one, in which nothing was seen. An absurd
-// recording is not believed: its samples must lie within the time that it claims to have taken.
+// recorded adds the time before the first sample and after the last one, in which nothing was seen. It ignores
+// implausible recordings: all samples must be within the time that the recording claims.
 func (x *extent) recorded(m *profile.Meta) {
 	if m.Start.IsZero() || m.Duration <= 0 {
 		return

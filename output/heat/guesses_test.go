@@ -7,7 +7,7 @@ import (
 	"goprof/profile"
 )
 
-// TestGuessedLeaves: where a compiled method has many guesses, the page counts them for that method.
+// TestGuessedLeaves: if a compiled method has many guesses, the page counts them for that method.
 func TestGuessedLeaves(t *testing.T) {
 	n := names{}
 	f := timed(profile.Meta{Mode: profile.ModeCPU, Start: begin, Duration: time.Second})
@@ -42,7 +42,7 @@ func TestGuessedLeaves(t *testing.T) {
 	}
 }
 
-// TestGuessesAreMarked: of few guesses the page says which they are.
+// TestGuessesAreMarked: if there are few guesses, the page marks them.
 func TestGuessesAreMarked(t *testing.T) {
 	n := names{}
 	f := timed(profile.Meta{Mode: profile.ModeCPU, Start: begin, Duration: time.Second})

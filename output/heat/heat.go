@@ -1,12 +1,12 @@
 // Package heat draws a recording over time: one page with a heat map, a strip for each thread or pool, and the flame
-// graph of whatever is selected.
+// graph of the selection.
 //
 // The size of a page is bounded, however long the recording is. Time is cut into cells, and a longer recording has
 // longer cells (grid.go). Samples of one cell, lane and stack are one entry, and cells grow until there are few enough
 // entries (entries.go). Frames with too few samples are left out (encode.go). Threads with few samples share one lane
 // (lanes.go). The page says what was left out.
 //
-// Names come from the target and may be hostile. In the page they are data, as in package flame.
+// Names come from the target and may be malicious. In the page they are data, as in package flame.
 package heat
 
 import (
@@ -26,7 +26,7 @@ var (
 	//go:embed heat.css
 	style string
 
-	// The page's script is put together from several files, some of them from package flame. All share one scope.
+	// The page's script consists of several files, some of them from package flame. All share one scope.
 	//go:embed load.js
 	loadJS string
 	//go:embed sums.js
@@ -39,29 +39,27 @@ var (
 	pageJS string
 )
 
-// Options are the user's choices.
 type Options struct {
 	Title string
-	// Source is the name of the file that is drawn, or empty.
+	// Source is the name of the drawn file, or empty.
 	Source string
-	// Line stands below the title and says what was recorded.
+	// Line is the line below the title, which shows what was recorded.
 	Line string
-	// About is shown in the page: facts and their values.
+	// About are facts that the page shows, with their values.
 	About [][2]string
-	// Threads has a lane for each thread, not for each pool of threads.
+	// Threads makes a lane for each thread, not for each pool of threads.
 	Threads bool
-	// Shape is how the stacks are drawn.
+	// Shape sets how the stacks are drawn.
 	Shape output.Shape
 }
 
 var (
-	// ErrNoTimes says that the recording holds sums, and no times.
+	// ErrNoTimes: the recording holds sums, and no times.
 	ErrNoTimes = errors.New("its samples have no times")
-	// ErrEmpty says that there is nothing to draw.
+	// ErrEmpty: there is nothing to draw.
 	ErrEmpty = errors.New("it has no samples")
 )
 
-// Write writes a recording's page.
 func Write(to io.Writer, src recording.Source, o Options) error {
 	info := src.Info()
 	if !info.Timed {

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// maxLanes bounds the lanes of a page. Those with the fewest samples share the last.
+	// maxLanes bounds the lanes of a page. Those with the fewest samples share the last one.
 	maxLanes = 200
-	// maxKnown bounds how many threads are distinguished while samples are read: a program may have millions of virtual
+	// maxKnown bounds the threads that are distinguished while samples are read: a program may have millions of virtual
 	// threads.
 	maxKnown = 1 << 16
 	noThread = "no thread known"
 	virtuals = "virtual threads"
 )
 
-// lanes are the threads, or pools of threads, to which samples belong.
+// lanes are the threads, or pools of threads, of the samples.
 type lanes struct {
 	threads bool
 	recent  profile.ByThread[int32] // a cache before known
@@ -28,7 +28,7 @@ type lanes struct {
 	byName  map[string]int32
 	names   []string
 	weight  []int64
-	beyond  int // lanes that are one in the page
+	beyond  int // number of lanes that share one on the page
 }
 
 func newLanes(threads bool) *lanes {

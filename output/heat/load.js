@@ -1,4 +1,4 @@
-// What the page was given, unpacked into flat arrays. See encode.go for the form it comes in.
+// The page's data, decoded into flat arrays. encode.go has the encoded form.
 
 performance.mark('goprof-begin');
 
@@ -7,16 +7,16 @@ const names = unpackNames(page.names);
 const kindOf = id => page.kinds.charCodeAt(id) - 65;
 
 const cells = page.rows * page.columns, laneCount = page.lanes.length;
-const timed = page.unit === 'time' || page.unit === 'cpu'; // in ns, once it is read
+const timed = page.unit === 'time' || page.unit === 'cpu'; // decoded to ns
 
 // Filled in by load.
 let tree = null; // of all samples: one of trees
-const trees = {drawn: null, whole: null}; // as it is drawn at first, and with all frames: null if that is the same
+const trees = {drawn: null, whole: null}; // as drawn at first, and with all frames; null if that is the same
 const entry = {count: page.entries, cell: null, cells: null, lane: null, node: null, guess: null, weight: null};
-const nodesOf = {drawn: null, whole: null}; // entry.node in each tree
+const nodesOf = {drawn: null, whole: null}; // by entry.node: the node in each tree
 let guesses = false; // some leaves are guesses
-let firstEntry = null; // of a cell; [cells] is the end
-let longest = 1; // cells of one entry
+let firstEntry = null; // by cell; [cells] is the end
+let longest = 1; // greatest number of cells of an entry
 
 async function inflate(base64) {
   const stream = new Blob([bytesOf(base64)]).stream().pipeThrough(new DecompressionStream('deflate-raw'));

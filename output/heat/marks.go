@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	maxMarks = 5000 // of a page: the longest ones
+	maxMarks = 5000 // of a page, which keeps the longest
 	maxText  = 200  // bytes of a mark's text
 )
 
-// marks are moments and spans: collections, safepoints, pauses.
+// marks are times and spans of time: collections, safepoints, pauses.
 type marks struct {
 	list []mark
-	left int // left out of the page, because there was no room
+	left int // left out for want of room
 }
 
 type mark struct {
@@ -51,7 +51,7 @@ func (m *marks) read(src recording.Source, g *grid) error {
 	return err
 }
 
-// bound keeps the longest.
+// bound keeps the longest marks.
 func (m *marks) bound() {
 	if len(m.list) <= maxMarks {
 		return

@@ -1,4 +1,4 @@
-// The page: what is dragged, pressed and pointed at, and what is told. Names come from the target: they are only ever
+// The page: dragging, keys and pointing, and the texts about the selection. Names come from the target, and are only
 // set as text.
 
 const $ = id => document.getElementById(id);
@@ -21,7 +21,7 @@ const digits = page.cell >= 1 ? 0 : page.cell >= 0.1 ? 1 : page.cell >= 0.01 ? 2
 const second = cell => moment(cell * page.cell, digits);
 const laneName = lane => (lane < 0 ? 'all threads' : page.lanes[lane]);
 
-// clock is a moment as the reader's logs have it.
+// clock formats a time of day, as in logs.
 function clock(cell, withDate) {
   const at = new Date(page.start + cell * page.cell * 1000);
   if (isNaN(at)) return '';
@@ -32,19 +32,19 @@ function clock(cell, withDate) {
   return `${withDate ? `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ` : ''}${time} ${utc}`;
 }
 
-// What is computed, from the samples down.
+// Computing, from the samples on.
 
 const filter = (lane, mask) => ({lane, on: state.on, mask});
 const mask = () => state.highlight && state.highlight.mask;
 const sumOf = values => values.reduce((a, b) => a + b, 0);
 
-// compute sums up what the map and the lanes show.
+// compute sums up the figures of the map and the lanes.
 function compute() {
   const hit = mask(), all = byCell(filter(state.lane, null)), hits = hit ? byCell(filter(state.lane, hit)) : null;
   const columns = byColumn(all), hitColumns = hits && byColumn(hits);
   state.map = {all, hit: hits, columns, hitColumns, scale: scaleOf(all), highest: columns.reduce((a, b) => Math.max(a, b), 0) || 1,
     total: sumOf(columns), hitTotal: hits ? sumOf(hitColumns) : 0};
-  if (page.unit === 'samples' && !page.spans) state.map.scale = Math.max(state.map.scale, 4); // few samples are few
+  if (page.unit === 'samples' && !page.spans) state.map.scale = Math.max(state.map.scale, 4); // few samples stay pale
   const sums = byLane(filter(-1, null)), hitSums = hit ? byLane(filter(-1, hit)) : null;
   const totals = page.lanes.map((_, l) => sumOf(sums.subarray(l * page.columns, (l + 1) * page.columns)));
   const over = values => page.lanes.reduce((out, _, l) => {
@@ -55,7 +55,7 @@ function compute() {
   state.lanes = {sums, hitSums, totals, total: sumOf(totals), whole: of, hitWhole: hitSums && over(hitSums), scale: scaleOf(sums), wholeScale: scaleOf(of)};
 }
 
-// computeGraph sums up the stacks of what is selected.
+// computeGraph sums up the stacks of the selection.
 function computeGraph() {
   const {A, B} = state.selections, of = s => s || {...whole, lane: state.lane};
   const sum = (t, s) => sumStacks(t, s.from, s.to, filter(s.lane, null));
@@ -65,7 +65,7 @@ function computeGraph() {
   graph.before = state.show === 'diff' ? graph.trees.A : null;
 }
 
-// What is drawn.
+// Drawing.
 
 function selectionsShown() {
   return ['A', 'B'].filter(w => state.selections[w]).map(which => ({...state.selections[which], which, active: which === state.active,
@@ -98,7 +98,7 @@ function drawAll() {
   $('summary').dataset.ms = (performance.now() - began).toFixed(1);
 }
 
-const soon = (() => { // each at most once a frame
+const soon = (() => { // each at most once for each frame of the screen
   const pending = new Set();
   return draw => {
     if (!pending.size) requestAnimationFrame(() => {
@@ -113,7 +113,7 @@ const soon = (() => { // each at most once a frame
 const describe = s => `${second(s.from)} \u2013 ${second(s.to)}${s.lane < 0 ? '' : `, ${laneName(s.lane)}`}`;
 const isWhole = s => s.from === 0 && s.to === cells;
 
-// tell keeps buttons, and the text for tests and screen readers, as the picture is.
+// tell updates the buttons, and the text for tests and screen readers.
 function tell() {
   const {selections, show, active, highlight, map} = state;
   const totals = {A: graph.trees.A.total[0], B: graph.trees.B.total[0]};
@@ -141,7 +141,7 @@ function tell() {
   drawKey();
 }
 
-// drawKey says what colours mean. Those of a difference are no kinds of frames.
+// drawKey explains the colours. The colours of a difference are not those of kinds.
 function drawKey() {
   const scale = (colours, from, to) => {
     const part = document.createElement('span'), c = document.createElement('canvas');
@@ -159,7 +159,7 @@ function drawKey() {
   $('legend').classList.toggle('unseen', Boolean(graph.before));
 }
 
-// What is chosen.
+// Choosing.
 
 function select(which, s) {
   state.selections[which] = s;
@@ -174,7 +174,7 @@ function setLane(lane) {
   compute();
 }
 
-// chooseLane shows a lane. What is selected stays selected in it; if nothing is, all of the lane is.
+// chooseLane shows a lane. The selected times stay selected in it. If there are none, the whole lane is selected.
 function chooseLane(lane) {
   setLane(lane);
   const s = state.selections[state.active];
@@ -188,7 +188,7 @@ function setHighlight(text, hit, count, quiet) {
   drawAll();
 }
 
-// highlightName shows when a frame was seen. The flame graph stays as it is: the frame is selected in it.
+// highlightName shows when a frame was seen. The flame graph does not change, but the frame is selected in it.
 function highlightName(id) {
   const hit = new Uint8Array(names.length + 1);
   let count = 0;
@@ -202,7 +202,7 @@ function find(query) {
   state.query = query;
   let pattern = null;
   try {
-    // Capitals are meant when they are typed.
+    // A pattern with capital letters is case-sensitive.
     pattern = query === '' ? null : new RegExp(query, /[A-Z]/.test(query.replace(/\\./g, '')) ? '' : 'i');
   } catch { /* the field says so */ }
   $('query').classList.toggle('bad', query !== '' && !pattern);
@@ -239,7 +239,7 @@ function swap() {
   drawAll();
 }
 
-// escape takes back one thing: the search, the highlight, the zoom, B, A, the lane.
+// escape undoes one thing: the search, the highlight, the zoom, B, A, the lane.
 function escape() {
   const {A, B} = state.selections;
   if (state.query || state.highlight) {
@@ -271,7 +271,7 @@ function reset() {
 
 // States.
 
-// restful are states in which threads have nothing to do, most of the time: thousands of them hide those that have.
+// restful are states in which threads mostly have nothing to do. Thousands of them would hide the threads with work.
 const restful = new Set(['parked', 'sleeping', 'waiting', 'socket', 'in VM', 'in native', 'stopped']);
 
 function beginStates() {
@@ -328,7 +328,7 @@ function chooseStates() {
 
 // Pointing at times.
 
-// cellsAt are the cells below the pointer: one in the heat map, a column's elsewhere.
+// cellsAt returns the cells under the pointer: one cell in the heat map, otherwise a column's.
 function cellsAt(event) {
   const r = $('map').getBoundingClientRect(), {plan} = state, y = event.clientY - r.top, first = columnAt(plan, event.clientX - r.left) * page.rows;
   if (y < plan.top || y >= plan.top + plan.heat) return {from: first, to: first + page.rows};
@@ -338,7 +338,7 @@ function cellsAt(event) {
 
 const around = (a, b) => ({from: Math.min(a.from, b.from), to: Math.max(a.to, b.to)});
 
-// drag makes a canvas select time: at says which cells an event is at, and which lane.
+// drag makes a canvas select time. at returns the cells of an event, and lane returns its lane.
 function drag(canvas, at, lane) {
   canvas.onpointerdown = event => {
     if (event.button !== 0 || event.clientX - canvas.getBoundingClientRect().left < gutter) return;
@@ -358,7 +358,7 @@ function drag(canvas, at, lane) {
     };
     canvas.onpointerup = canvas.onpointercancel = () => {
       canvas.onpointermove = canvas.onpointerup = canvas.onpointercancel = null;
-      if (event.shiftKey) state.active = 'A'; // Shift is for once
+      if (event.shiftKey) state.active = 'A'; // Shift counts for one drag only
       drawAll();
     };
   };
@@ -412,7 +412,7 @@ function hoverLanes(event) {
   placeTip(event, [laneName(lane), `${second(column * page.rows)} \u2013 ${second((column + 1) * page.rows)} \u00b7 ${clock(column * page.rows)}`, amount(value(lanes))]);
 }
 
-// Walking through time by keys.
+// Moving through time by keys.
 
 // step moves the selection by columns or cells, or extends it.
 function step(columns, rows, extend) {
@@ -508,7 +508,7 @@ const mapKeys = {
   Home: e => step(-page.columns, 0, e.shiftKey), End: e => step(page.columns, 0, e.shiftKey),
 };
 
-// toggleFrames shows the stacks with all frames, or without those that tell nothing.
+// toggleFrames shows the stacks with all frames, or only with the informative ones.
 function toggleFrames() {
   if (!trees.whole) return;
   const all = tree === trees.drawn;
@@ -542,11 +542,11 @@ const keys = {
   },
   '?': () => {
     $('about').showModal();
-    $('about').querySelector('h2').focus(); // not the button: its ring would be the first thing to be seen
+    $('about').querySelector('h2').focus(); // not the button, because its focus ring would be too prominent
   },
 };
 
-// Furniture.
+// Buttons and dialogs.
 
 function hoverGraph(event) {
   const node = nodeAt(event);

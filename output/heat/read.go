@@ -8,7 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// heat is a recording as it is drawn.
+// heat is a recording in the form in which it is drawn.
 type heat struct {
 	entries
 	stacks  *stackTree
@@ -24,7 +24,7 @@ type unit struct {
 	interval time.Duration // the time that a look stands for
 }
 
-// maxWeight is the most that one sample weighs, so that sums of millions hold.
+// maxWeight bounds the weight of one sample, so that sums of millions do not overflow.
 const maxWeight = 1 << 40
 
 // of returns the weight of a sample: looks, bytes, or microseconds.
@@ -46,7 +46,7 @@ func (u unit) of(s *profile.Sample) int64 {
 
 func micros(d time.Duration) int64 { return int64(d.Round(time.Microsecond) / time.Microsecond) }
 
-// read reads a recording two or three times: to learn what time it covers, which leaves are guesses, and for its
+// read reads a recording two or three times: to find the time that it covers, to count guessed leaves, and to read its
 // samples.
 func read(src recording.Source, info *recording.Info, threads bool) (*heat, error) {
 	var x extent
@@ -70,7 +70,7 @@ func read(src recording.Source, info *recording.Info, threads bool) (*heat, erro
 		return nil, &recording.Lacks{Problem: "its samples have no " + h.unit.weight.String(), Remedy: "--weight samples"}
 	case info.Asked:
 	case spans && (h.unit.weight == profile.Samples || !weighs):
-		h.unit.weight = profile.WallTime // threads that do nothing are looked at less often
+		h.unit.weight = profile.WallTime // idle threads are looked at less often
 	case !weighs:
 		h.unit.weight = profile.Samples
 	}

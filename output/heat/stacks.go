@@ -7,15 +7,15 @@ import (
 	"goprof/profile"
 )
 
-// maxNodes bounds the tree while samples are read: some 100 bytes each.
+// maxNodes bounds the tree while samples are read, of some 100 bytes a node.
 const maxNodes = 1 << 21
 
-// stackTree is the tree of all stacks, with labels as collapsed files have them.
+// stackTree is the tree of all stacks, with the labels of collapsed files.
 type stackTree struct {
 	tree   output.Tree
 	labels map[output.Name]int32
 	edges  map[edge]int32 // by label
-	calls  map[call]int32 // the same by function, which saves the label
+	calls  map[call]int32 // the same by function, which saves making the label
 	recent [1 << recentBits]recentCall
 	places profile.ByStack[treePlace]
 	full   int64 // samples whose stack was cut because the tree was full
@@ -27,7 +27,7 @@ type edge struct{ parent, label int32 }
 type treePlace struct {
 	node  int32
 	cut   bool // the tree was full
-	guess bool // the leaf is one
+	guess bool // the leaf is a guess
 }
 
 type call struct {
@@ -36,10 +36,10 @@ type call struct {
 	kind   profile.Kind
 }
 
-// recentCall is an entry of the cache before calls: most frames of a new stack are in other stacks, too.
+// recentCall is an entry of the cache in front of calls: most frames of a new stack are also in other stacks.
 type recentCall struct {
 	call
-	node int32 // 0 of an empty entry
+	node int32 // 0 in an empty entry
 }
 
 const recentBits = 13
@@ -55,7 +55,7 @@ func newStacks() *stackTree {
 		labels: make(map[output.Name]int32), edges: make(map[edge]int32), calls: make(map[call]int32)}
 }
 
-// add finds the node of a sample's stack, with the mark guessed if its leaf is a guess.
+// add returns the node of a sample's stack, with the mark guessed if its leaf is a guess.
 func (s *stackTree) add(sample *profile.Sample) (node int32, err error) {
 	number, state := sample.StackNumber, sample.StateKey()
 	at, known := s.places.Get(number, state)
@@ -115,7 +115,7 @@ func (s *stackTree) called(key call, f *profile.Frame) (node int32, ok bool) {
 		return node, true
 	}
 	if node, ok = s.child(key.parent, output.ParseLabel(output.Label(f.Func, f.Kind))); ok {
-		if len(s.calls) >= maxNodes { // a reader may make a Func each time
+		if len(s.calls) >= maxNodes { // a reader may make new Funcs each time
 			clear(s.calls)
 		}
 		s.calls[key] = node
@@ -123,7 +123,7 @@ func (s *stackTree) called(key call, f *profile.Frame) (node int32, ok bool) {
 	return node, ok
 }
 
-// child finds or makes a node. If there is no room, it returns the parent, and false.
+// child returns a node, and makes it if needed. If there is no room, it returns the parent, and false.
 func (s *stackTree) child(parent int32, name output.Name) (node int32, ok bool) {
 	label, known := s.labels[name]
 	if !known {

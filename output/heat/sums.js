@@ -1,12 +1,12 @@
-// Sums over samples: by cell, by lane, and by stack. A filter is {lane, on, mask}: a lane or -1, which nodes' states are
-// shown, and which nodes count, or null.
+// Sums over samples: by cell, by lane, and by stack. A filter is {lane, on, mask}: a lane or -1; the states that are
+// shown, or null; the nodes that count, or null.
 
 const stateKind = 9; // of draw.js's kinds
 
-// stateOrder is the order in which people ask: what ran, what was kept from running, what rests.
+// stateOrder is the order in which users need states: what ran, what was kept from running, what rests.
 const stateOrder = ['running', 'runnable', 'blocked', 'file', 'socket', 'parked', 'waiting', 'sleeping', 'in VM', 'in native', 'stopped'];
 
-// statesOf finds the states that stacks end in: their names, and of each node the number of its state, or -1.
+// statesOf returns the states at the ends of stacks: their names, and for each node the number of its state, or -1.
 function statesOf(tree) {
   const found = stateOrder.slice(), used = new Set(), number = new Map(found.map((s, i) => [s, i])), of = new Int8Array(tree.count).fill(-1), byName = new Map();
   for (let n = 1; n < tree.count; n++) {
@@ -32,7 +32,7 @@ function containing(tree, hit) {
 
 const counts = (f, i) => (f.lane < 0 || entry.lane[i] === f.lane) && f.on[entry.node[i]] && (!f.mask || f.mask[entry.node[i]]);
 
-// byCell sums up what each cell has.
+// byCell sums up each cell.
 function byCell(f) {
   const out = new Float64Array(cells), step = entry.cells ? new Float64Array(cells + 1) : null;
   for (let i = 0; i < entry.count; i++) {
@@ -47,7 +47,7 @@ function byCell(f) {
   }
   for (let cell = 0, sum = 0; step && cell < cells; cell++) {
     sum += step[cell];
-    if (sum < 1e-4) sum = 0; // what rounding leaves
+    if (sum < 1e-4) sum = 0; // a rounding error
     out[cell] += sum;
   }
   return out;
@@ -59,7 +59,7 @@ function byColumn(perCell) {
   return out;
 }
 
-// byLane sums up what each lane has in each column; lane is the filter's, and ignored.
+// byLane sums up each lane in each column. It ignores the filter's lane.
 function byLane(f) {
   const out = new Float64Array(laneCount * page.columns), every = {...f, lane: -1};
   for (let i = 0; i < entry.count; i++) {
@@ -78,7 +78,7 @@ function byLane(f) {
   return out;
 }
 
-// sumStacks fills in a tree's figures with what the cells from..to have.
+// sumStacks sets a tree's figures to the sums of the cells from..to.
 function sumStacks(t, from, to, f) {
   t.self.fill(0);
   t.total.fill(0);
@@ -99,19 +99,19 @@ function sumStacks(t, from, to, f) {
   return measure(t);
 }
 
-// sameShape makes a tree of the same nodes with figures of its own.
+// sameShape makes a tree with the same nodes and figures of its own.
 function sameShape(t) {
   const zeros = () => new Float64Array(t.count);
   return {...t, self: zeros(), total: zeros(), start: zeros(), guess: zeros()};
 }
 
-// change compares a node's shares of two trees: -1 gone, 0 the same, 1 new.
+// change compares a node's shares in two trees: -1 gone, 0 the same, 1 new.
 function change(before, after, n) {
   const a = before.total[0] ? before.total[n] / before.total[0] : 0, b = after.total[0] ? after.total[n] / after.total[0] : 0;
   return a + b > 0 ? (b - a) / (a + b) : 0;
 }
 
-// scaleOf is the value that has the strongest colour: few cells may be above it.
+// scaleOf returns the value with the strongest colour: few cells are above it.
 function scaleOf(values) {
   const some = values.filter(v => v > 0).sort();
   return some.length ? some[Math.min(Math.floor(some.length * 0.998), some.length - 1)] : 1;

@@ -14,16 +14,16 @@ import (
 	"goprof/output/recording"
 )
 
-// maxRows bounds the changes that are listed for one moment.
+// maxRows bounds the changes that are listed for one time.
 const maxRows = 4
 
 // Told is what Text needs to name a recording.
 type Told struct {
 	Name  string        // as commands take it, with the flags that choose samples; "": no command can read it again
-	After time.Duration // src begins so much later than the recording
+	After time.Duration // how much later src begins than the recording
 }
 
-// Text writes the moments at which a recording changes, as text.
+// Text writes the times at which a recording changes, as text.
 func Text(to io.Writer, src recording.Source, of Told) error {
 	moments, length, err := Changes(src)
 	if err != nil {
@@ -61,20 +61,20 @@ func Text(to io.Writer, src recording.Source, of Told) error {
 	return w.Flush()
 }
 
-// rangeText is a moment as --before and --after take it.
+// rangeText returns a time as --before and --after take it.
 func rangeText(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
-// changeRow is what changes in one of the program's own methods.
+// changeRow is the change in one of the program's own methods.
 type changeRow struct {
 	ch    diff.Change
 	place string
 }
 
-// mostOf is the part of a method's change from which on a callee or state is named.
+// mostOf: a callee or state is named if it has at least this part of a method's change.
 const mostOf = 0.5
 
-// rowsOf returns a row for each method and direction, with the largest change. A change within the method that makes up
-// most of that change is named, too.
+// rowsOf returns a row for each method and direction, with the largest change. If a change within the method makes up
+// most of that change, the row names it, too.
 func rowsOf(changes []diff.Change) (rows []changeRow) {
 	type key struct {
 		method string
@@ -97,7 +97,7 @@ func rowsOf(changes []diff.Change) (rows []changeRow) {
 	return rows
 }
 
-// doing says what a frame below a program's own method does: a state, or a method of the library.
+// doing describes a frame below a program's own method: a state, or a method of the library.
 func doing(frame string) string {
 	if state, is := strings.CutPrefix(frame, "["); is {
 		return strings.TrimSuffix(state, "]")

@@ -2,7 +2,7 @@ package hprof
 
 import "encoding/binary"
 
-// headOfRecord is the bytes before a record's body.
+// headOfRecord is the size of a record's header.
 const headOfRecord = 9
 
 // segment makes room for a part of n bytes. A part that is larger than a segment gets a segment of its own, which ends
@@ -32,7 +32,7 @@ func (w *Writer) endSegment() {
 	w.flush()
 }
 
-// Static is a static field of a class, Field one of its instances.
+// Static is a static field of a class. Field is a field of its instances.
 type (
 	Static struct {
 		Name  uint64
@@ -48,15 +48,14 @@ type (
 // Class is a class as a heap dump describes it.
 type Class struct {
 	ID, Super, Loader uint64
-	InstanceSize      uint32 // bytes of an instance in the file, superclasses' fields included
+	InstanceSize      uint32 // size of an instance in the file, including superclasses' fields
 	Statics           []Static
-	Fields            []Field // its own
+	Fields            []Field // without superclasses' fields
 }
 
-// maxFields is how many fields of a kind a class has at most: their number has two bytes.
+// maxFields bounds the fields of one kind in a class: their number has two bytes.
 const maxFields = 1<<16 - 1
 
-// Class writes a class.
 func (w *Writer) Class(c *Class) {
 	statics, fields := c.Statics[:min(len(c.Statics), maxFields)], c.Fields[:min(len(c.Fields), maxFields)]
 	n := 1 + 7*IDSize + 14 + (IDSize+1)*(len(statics)+len(fields))
@@ -69,11 +68,11 @@ func (w *Writer) Class(c *Class) {
 	w.u4(NoTrace)
 	w.id(c.Super)
 	w.id(c.Loader)
-	for range 4 { // signers, protection domain, and two that are reserved
+	for range 4 { // signers, protection domain, and two reserved ones
 		w.id(0)
 	}
 	w.u4(c.InstanceSize)
-	w.u2(0) // constants
+	w.u2(0) // number of constants
 	w.u2(uint16(len(statics)))
 	for _, s := range statics {
 		w.id(s.Name)
@@ -126,8 +125,8 @@ func (w *Writer) JNIGlobal(id, handle uint64) {
 	w.id(handle)
 }
 
-// Instance begins an object whose fields have n bytes, big-endian, the fields of its own class first. The caller then
-// writes these bytes.
+// Instance begins an object whose fields have n bytes. The caller then writes these bytes: big-endian, the fields of
+// the object's own class first.
 func (w *Writer) Instance(id, class uint64, n uint32) {
 	w.segment(1 + 2*IDSize + 8 + uint64(n))
 	w.u1(partInstance)
@@ -138,10 +137,10 @@ func (w *Writer) Instance(id, class uint64, n uint32) {
 	w.left = uint64(n)
 }
 
-// headOfArray bounds the bytes of an array before its elements.
+// headOfArray bounds the size of an array's header.
 const headOfArray = 1 + 2*IDSize + 8
 
-// MostElements is how many elements an array of a type may have. A record has no room for more.
+// MostElements returns how many elements an array of a type may have. A record has no room for more.
 func MostElements(t Type) uint64 { return (maxRecord - headOfArray) / uint64(t.Size()) }
 
 // Objects begins an array of n references. n is at most MostElements.
@@ -166,11 +165,11 @@ func (w *Writer) Values(id uint64, t Type, n uint32) {
 	w.u1(byte(t))
 }
 
-// Room returns a slice for the next bytes of the object that was begun: at most n, and at least one while bytes are
-// missing. The caller must fill the whole slice.
+// Room returns a slice for the next bytes of the current object: at most n, and at least one while bytes are missing.
+// The caller must fill the whole slice.
 func (w *Writer) Room(n int) []byte {
 	n = int(min(uint64(n), w.left, segmentSize))
-	if len(w.b)+n > cap(w.b) { // the segment is this object's own
+	if len(w.b)+n > cap(w.b) { // the segment belongs to this object alone
 		w.flush()
 	}
 	at := len(w.b)

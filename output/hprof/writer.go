@@ -21,10 +21,10 @@ const (
 	Long    Type = 11
 )
 
-// IDSize is how many bytes a reference has.
+// IDSize is the size of a reference.
 const IDSize = 8
 
-// TypeOf returns the type that a descriptor begins with (JVMS 4.3.2).
+// TypeOf returns the type for the first byte of a descriptor (JVMS 4.3.2).
 func TypeOf(descriptor byte) (t Type, ok bool) {
 	switch descriptor {
 	case 'L', '[':
@@ -49,7 +49,7 @@ func TypeOf(descriptor byte) (t Type, ok bool) {
 	return 0, false
 }
 
-// Size returns how many bytes a value of that type has in the file.
+// Size returns the size of a value of this type in the file.
 func (t Type) Size() int {
 	switch t {
 	case Boolean, Byte:
@@ -84,28 +84,26 @@ const (
 )
 
 const (
-	// segmentSize is how large a segment becomes before it is written.
+	// segmentSize is the size at which a segment is written.
 	segmentSize = 1 << 20
 	// maxRecord bounds a record: its length has four bytes.
 	maxRecord = 1<<32 - 1
-	// NoTrace is the number of the trace that has no frames. NewWriter writes it. Objects name it: where they were
-	// allocated is not known.
+	// NoTrace is the number of the trace without frames. NewWriter writes it. All objects have it, because it is not known
+	// where they were allocated.
 	NoTrace = 1
-	// noFrame says of a root on a stack that its frame is not known.
+	// noFrame: the frame of a root on a stack is not known.
 	noFrame = 0xffffffff
 )
 
-// Writer writes one heap dump.
 type Writer struct {
 	w       io.Writer
-	b       []byte // the record, or the segment, under way
+	b       []byte // the current record or segment
 	open    bool   // b is a segment
-	left    uint64 // bytes of an object that are still to come
+	left    uint64 // missing bytes of the current object
 	written int64
 	err     error
 }
 
-// NewWriter begins a heap dump.
 func NewWriter(w io.Writer, at time.Time) *Writer {
 	x := &Writer{w: w, b: make([]byte, 0, segmentSize+1<<16)}
 	x.b = append(x.b, "JAVA PROFILE 1.0.2\x00"...)
@@ -115,10 +113,9 @@ func NewWriter(w io.Writer, at time.Time) *Writer {
 	return x
 }
 
-// Err is the first error that was met.
 func (w *Writer) Err() error { return w.err }
 
-// Written is how many bytes were handed on.
+// Written returns the number of bytes that were written to the file.
 func (w *Writer) Written() int64 { return w.written }
 
 func (w *Writer) u1(v byte)   { w.b = append(w.b, v) }
@@ -145,14 +142,14 @@ func (w *Writer) flush() {
 	w.b = w.b[:0]
 }
 
-// String writes a name, and the number by which others refer to it.
+// String writes a name, and the number that other records refer to it by.
 func (w *Writer) String(id uint64, text string) {
 	w.record(recordString, IDSize+len(text))
 	w.id(id)
 	w.b = append(w.b, text...)
 }
 
-// LoadClass writes that a class is loaded. serial is the class's number in frames, id the number of its
+// LoadClass writes that a class is loaded. serial is the class's number in frames. id is the number of its
 // java.lang.Class.
 func (w *Writer) LoadClass(serial uint32, id, name uint64) {
 	w.record(recordClass, 8+2*IDSize)
@@ -169,7 +166,6 @@ type Frame struct {
 	Line                         int32
 }
 
-// Frame writes a frame.
 func (w *Writer) Frame(f Frame) {
 	w.record(recordFrame, 4*IDSize+8)
 	w.id(f.ID)
@@ -180,7 +176,7 @@ func (w *Writer) Frame(f Frame) {
 	w.u4(uint32(f.Line))
 }
 
-// Trace writes the stack of a thread, the topmost frame first.
+// Trace writes the stack of a thread, topmost frame first.
 func (w *Writer) Trace(serial, thread uint32, frames []uint64) {
 	w.record(recordTrace, 12+IDSize*len(frames))
 	w.u4(serial)
@@ -191,7 +187,6 @@ func (w *Writer) Trace(serial, thread uint32, frames []uint64) {
 	}
 }
 
-// Close writes the end.
 func (w *Writer) Close() error {
 	w.endSegment()
 	w.record(recordEnd, 0)

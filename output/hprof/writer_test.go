@@ -10,8 +10,7 @@ import (
 	"goprof/testdata/hprofread"
 )
 
-// TestWrite: what is written is read again by another reader, with arrays that are larger than a segment and others
-// behind them.
+// TestWrite: another reader reads what was written, with arrays that are larger than a segment and others after them.
 func TestWrite(t *testing.T) {
 	const class, arrays, large = 0x1000, 0x1100, segmentSize/8 + 7
 	var out bytes.Buffer
@@ -79,7 +78,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// failing takes so many bytes.
+// failing takes this number of bytes, and then fails.
 type failing int
 
 var errFull = errors.New("full")
@@ -91,7 +90,7 @@ func (f *failing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestWriteFails: the first error comes out, and what follows costs no memory.
+// TestWriteFails: the first error is returned, and later writes need no memory.
 func TestWriteFails(t *testing.T) {
 	room := failing(3 << 20)
 	w := NewWriter(&room, time.Now())

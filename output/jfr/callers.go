@@ -7,11 +7,11 @@ import (
 	"goprof/profile"
 )
 
-// callers keeps stacks that were made lately. Most stacks have the same callers as a kept stack, in the same bytes. The
-// frames of these callers are copied. They are not decoded and looked up again.
+// callers keeps recently made stacks. Most stacks have the same callers as a kept stack, in the same bytes. The frames
+// of these callers are copied, and are not decoded and looked up again.
 type callers struct {
 	kept   [1 << 8]keptStack
-	next   uint8                 // index in kept of the next stack
+	next   uint8                 // index in kept for the next stack
 	places [1 << placeBits]uint8 // indexes in kept, by a hash of a stack's end
 }
 
@@ -21,16 +21,17 @@ const (
 	maxKeptDepth = 1 << 11
 )
 
-// A kept stack is found by its root's last bytes. reaches are the numbers of bytes: the longest match counts.
+// A kept stack is found by its last bytes, those at the root. reaches are the numbers of bytes: the longest match
+// counts.
 var reaches = [...]int{8, 32, 64, 96, 128, 176, 240, 320}
 
-// keptStack is a stack that was made, and the bytes that it was made of.
+// keptStack is a stack, and the bytes that it was made of.
 type keptStack struct {
 	b      []byte   // of its frames
-	starts []uint32 // of each frame: the bytes from its first one to the end of b
+	starts []uint32 // by frame: the bytes from its first one to the end of b
 	stack  *profile.Stack
-	turn   uint32 // of the space that the stack is in; 0 of an empty place
-	hidden int    // frames at the root that only say why the stack is cut
+	turn   uint32 // of the space that holds the stack; 0 in an empty entry
+	hidden int    // frames at the root that only show why the stack is cut
 }
 
 func (k *callers) clear() {
@@ -39,8 +40,8 @@ func (k *callers) clear() {
 	}
 }
 
-// ends returns where callers notes a stack that ends as b does: one place for each length in reaches, as far as b is
-// long enough. n is their number.
+// ends returns where callers notes a stack with this end: one place for each length in reaches, as far as b is long
+// enough. n is their number.
 func (k *callers) ends(b []byte) (places [len(reaches)]*uint8, n int) {
 	h, end := uint64(0), len(b)
 	for _, reach := range reaches {
@@ -57,8 +58,8 @@ func (k *callers) ends(b []byte) (places [len(reaches)]*uint8, n int) {
 	return places, n
 }
 
-// find returns a kept stack that ends as b does, and how many bytes at the ends of both are equal. It returns nil if
-// there is none.
+// find returns a kept stack with the same end as b, and how many bytes at the ends are equal. It returns nil if there
+// is none.
 func (k *callers) find(b []byte, turn uint32) (of *keptStack, same int) {
 	places, n := k.ends(b)
 	for n--; n >= 0; n-- {
@@ -73,7 +74,7 @@ func (k *callers) find(b []byte, turn uint32) (of *keptStack, same int) {
 	return nil, 0
 }
 
-// keep keeps a stack, in place of the one that was kept first.
+// keep keeps a stack, in place of the oldest kept one.
 func (k *callers) keep(b []byte, starts []uint32, s *profile.Stack, hidden int, turn uint32) {
 	if len(starts) > maxKeptDepth {
 		return
@@ -88,7 +89,7 @@ func (k *callers) keep(b []byte, starts []uint32, s *profile.Stack, hidden int, 
 	k.next++
 }
 
-// sameEnd returns how many bytes at the end two texts have in common.
+// sameEnd returns how many bytes at their ends two texts have in common.
 func sameEnd(a, b []byte) int {
 	n := 0
 	for most := min(len(a), len(b)); n+8 <= most; n += 8 {
@@ -103,7 +104,7 @@ func sameEnd(a, b []byte) int {
 	return n
 }
 
-// decode decodes up to n frames. It stops at the first frame that the kept stack has, too, and returns how many such
+// decode decodes up to n frames. It stops at the first frame that the kept stack also has, and returns how many such
 // frames there are.
 func (m *stackMaker) decode(c *cursor, n int, kept *keptStack, same int) (shared int) {
 	of, last := m.frames, 0

@@ -10,9 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// TestSharedCallers: stacks that end in the same frames, in the same numbers or in the same bytes come back as they
-// were. The file is of two writers, in some chunks each: the second one's keys mean something else than the first
-// one's.
+// TestSharedCallers: stacks with the same last frames, by numbers or by bytes, are read as they were written. The file
+// is of two writers, in some chunks each: a key has a different meaning for each writer.
 func TestSharedCallers(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var file bytes.Buffer
@@ -55,8 +54,8 @@ func TestSharedCallers(t *testing.T) {
 	}
 }
 
-// randomStack is a stack of few methods and lines. Many of such stacks differ by one number. Methods have keys of one
-// byte and of two, and the second of these is the only one of another method.
+// randomStack returns a stack of few methods and lines, so that many such stacks differ by one number. Methods have
+// keys of one byte and of two. The second byte of these is also the key of another method.
 func randomStack(random *rand.Rand, of string) *profile.Stack {
 	s := &profile.Stack{}
 	for range 1 + random.IntN(3) {
@@ -83,7 +82,7 @@ func stackText(s *profile.Stack) string {
 	return text
 }
 
-// TestSameEnd compares with the plain way.
+// TestSameEnd compares the result with a simple implementation.
 func TestSameEnd(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 10_000 {
@@ -103,7 +102,7 @@ func TestSameEnd(t *testing.T) {
 	}
 }
 
-// TestTable: what a chunk had is not taken for what the next one has, with small keys and with large ones.
+// TestTable: constants of one chunk are not used for the next one, for small and for large keys.
 func TestTable(t *testing.T) {
 	var table table[string]
 	for _, key := range []uint64{0, 7, lowKeys - 1, lowKeys, 1 << 60} {
@@ -123,8 +122,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableChanges: a table tells that a key means something else than before, in the next chunk or in a later one, and
-// tells nothing of new keys.
+// TestTableChanges: a table reports that a key has a new meaning, in the next chunk or in a later one. It reports
+// nothing for new keys.
 func TestTableChanges(t *testing.T) {
 	for _, key := range []uint64{7, lowKeys, 1 << 60} {
 		var table table[string]
@@ -150,7 +149,8 @@ func TestTableChanges(t *testing.T) {
 	}
 }
 
-// TestCallersOfEachChunk: a chunk has the methods of its stacks, also if the last chunk's stack had the same callers.
+// TestCallersOfEachChunk: a chunk has the methods of its stacks, even if a stack of the last chunk had the same
+// callers.
 func TestCallersOfEachChunk(t *testing.T) {
 	var file bytes.Buffer
 	w := NewWriter(&file, Options{})

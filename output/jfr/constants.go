@@ -9,14 +9,14 @@ import (
 
 // constants are the constants of a chunk. Stacks stay encoded until an event refers to them.
 type constants struct {
-	texts   map[string]map[uint64]string // of types that are one string, by the type's name
+	texts   map[string]map[uint64]string // of types that consist of one string, by the type's name
 	symbols table[string]                // the texts of jdk.types.Symbol
 	classes table[classRef]
-	sources table[sourceRef] // by class: in our files
+	sources table[sourceRef] // by class, in goprof's files
 	methods table[methodRef]
 	threads map[uint64]*profile.Thread
-	// pieces are the stacks. In our files their keys are consecutive: the first inRow pieces have the keys from firstKey
-	// on. stacks holds the indexes of the other pieces.
+	// pieces are the stacks. In goprof's files their keys are consecutive: the first inRow pieces have the keys from
+	// firstKey on. stacks holds the indexes of the other pieces.
 	pieces   []piece
 	stacks   map[uint64]int32
 	firstKey uint64
@@ -24,14 +24,14 @@ type constants struct {
 
 	recentThreads [1 << 8]recentThread
 	recentTexts   [1 << 4]recentText
-	// wantStacks says that an event with a stack is wanted. Otherwise stacks are passed over.
+	// wantStacks: some event with a stack is wanted. Otherwise stacks are skipped.
 	wantStacks bool
 	met        tally
 	record     record
 }
 
-// A constant of two bytes takes some 100 bytes of memory. So the constants of a chunk are bounded: freeConstants, and
-// one more for each bytesOfConstant bytes of its checkpoints. In files of profilers a constant has some 20 bytes.
+// A constant of two bytes takes some 100 bytes of memory. So a chunk may have only freeConstants constants, and one
+// more for each bytesOfConstant bytes of its checkpoints. In files of profilers a constant has some 20 bytes.
 const (
 	freeConstants   = 1 << 17
 	bytesOfConstant = 8
@@ -88,8 +88,8 @@ func (k *constants) begin() {
 	k.methods.begin()
 }
 
-// takeChanged reports whether a key of a method, or of a constant to which methods refer, may have another meaning than
-// at the last call of takeChanged.
+// takeChanged reports whether, since its last call, a key of a method, or of a constant that methods refer to, may have
+// got a new meaning.
 func (k *constants) takeChanged() bool {
 	changed := k.symbols.takeChanged()
 	changed = k.classes.takeChanged() || changed
@@ -97,9 +97,9 @@ func (k *constants) takeChanged() bool {
 	return k.methods.takeChanged() || changed
 }
 
-// eachConstant calls one for each constant of a checkpoint, with the cursor before the constant's key. c stands behind
-// the checkpoint's size and type. Checkpoints are read from the last to the first: back is the distance to the one
-// before, and 0 if this is the first. If stacks are not wanted and come last, they are not even skipped.
+// eachConstant calls one for each constant of a checkpoint, with the cursor before the constant's key. c is after the
+// checkpoint's size and type. Checkpoints are read from the last to the first: back is the distance to the previous
+// one, or 0 at the first. If stacks are not wanted and come last, they are not even skipped.
 func eachConstant(c *cursor, s *schema, stacks bool, met *tally,
 	one func(c *cursor, class *class, of *checkpoint)) (back int64) {
 	of := &checkpoint{c.b, c.base}
@@ -133,7 +133,7 @@ func eachConstant(c *cursor, s *schema, stacks bool, met *tally,
 	return back
 }
 
-// one takes a constant. The first value that a key is seen with counts.
+// one adds a constant. If a key has several values, the first one counts.
 func (k *constants) one(c *cursor, class *class, of *checkpoint) {
 	key := c.int()
 	switch {
@@ -156,7 +156,7 @@ func (k *constants) one(c *cursor, class *class, of *checkpoint) {
 	}
 }
 
-// text keeps a constant that is a text: a symbol, or a constant of another type that has a text.
+// text adds a constant that is a text: a symbol, or a constant of another type with a text.
 func (k *constants) text(c *cursor, class *class, key uint64) {
 	if class.name == symbolName {
 		if t := c.textLike(k.symbols.last(key), k.symbols.has(key)); c.bad == nil {
@@ -187,7 +187,7 @@ func (k *constants) keep(class string, key uint64, r *record) {
 	}
 }
 
-// piece returns the stack of a key; nil if there is none.
+// piece returns the stack of a key. It is nil if there is none.
 func (k *constants) piece(key uint64) *piece {
 	if n := key - k.firstKey; n < k.inRow {
 		return &k.pieces[n]
@@ -212,13 +212,13 @@ func (k *constants) enter(key uint64, p piece) {
 	k.pieces = append(k.pieces, p)
 }
 
-// recentThread is an entry of the cache before the map of threads: each event has a thread.
+// recentThread is an entry of the cache in front of the map of threads: each event has a thread.
 type recentThread struct {
 	key uint64
-	t   *profile.Thread // nil of an empty place
+	t   *profile.Thread // nil in an empty entry
 }
 
-// thread returns the thread of a key; nil if there is none.
+// thread returns the thread of a key. It is nil if there is none.
 func (k *constants) thread(key uint64) *profile.Thread {
 	at := &k.recentThreads[key%uint64(len(k.recentThreads))]
 	if at.t == nil || at.key != key {
@@ -227,7 +227,7 @@ func (k *constants) thread(key uint64) *profile.Thread {
 	return at.t
 }
 
-// allThreads are the threads of the chunk, those with the smallest keys first.
+// allThreads returns the threads of the chunk, sorted by key.
 func (k *constants) allThreads() []profile.Thread {
 	all := make([]profile.Thread, 0, len(k.threads))
 	for _, key := range slices.Sorted(maps.Keys(k.threads)) {
@@ -238,7 +238,7 @@ func (k *constants) allThreads() []profile.Thread {
 
 // recentText is an entry of the cache in front of the maps of texts.
 type recentText struct {
-	of   *class // nil of an empty place
+	of   *class // nil in an empty entry
 	key  uint64
 	text string
 }

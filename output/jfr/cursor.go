@@ -8,13 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// BadRecording says where a recording is damaged. Chunks before that position have been read.
+// BadRecording says where a recording is damaged. All chunks before that position have been read.
 type BadRecording struct {
 	Offset  int64 // in the file
 	Problem string
-	// Incomplete: nothing is wrong, but the chunk that begins here is not whole. Its writer was killed, or still writes.
+	// Incomplete: nothing is wrong, but the chunk that begins here is not complete. Its writer was killed, or is still
+	// writing.
 	Incomplete bool
-	// TooMuch says that nothing is wrong, but that there is more than goprof reads.
+	// TooMuch: nothing is wrong, but there is more than goprof reads.
 	TooMuch bool
 }
 
@@ -26,7 +27,7 @@ type cursor struct {
 	b     []byte
 	at    int
 	base  int64 // offset of b in the file
-	steps int   // how much more work may be done: fields of no bytes would let a small file ask for any amount
+	steps int   // how many more fields may be read: fields without bytes would let a small file ask for any amount of work
 	bad   *BadRecording
 }
 
@@ -35,8 +36,8 @@ func newCursor(b []byte, base int64) (c cursor) {
 	return c
 }
 
-// open sets a new cursor at the start of b. It sets the cursor in place because a copy of a cursor costs more than
-// reading a few bytes: the CPU reads the copied fields in other widths than they were just written in, and waits.
+// open sets a new cursor at the start of b. It does so in place because a copy of a cursor costs more than reading a
+// few bytes: the CPU waits when it copies fields in other widths than they were just written in.
 func (c *cursor) open(b []byte, base int64) { c.b, c.base, c.steps = b, base, stepsFor(len(b)) }
 
 // stepsFor returns how many fields may be read from so many bytes. Each field takes at least one byte, except for
@@ -50,7 +51,7 @@ func (c *cursor) fail(format string, args ...any) {
 	}
 }
 
-// step counts one field that is read. It returns false after an error, and if there were too many fields.
+// step counts one field. It returns false after an error, and if there were too many fields.
 func (c *cursor) step() bool {
 	if c.steps--; c.steps < 0 {
 		c.fail("structures without end")
@@ -60,7 +61,7 @@ func (c *cursor) step() bool {
 
 func (c *cursor) left() int { return len(c.b) - c.at }
 
-// int reads what appendInt writes. Most numbers are small.
+// int reads a number that appendInt has written. Most numbers are small.
 func (c *cursor) int() uint64 {
 	if at := c.at; at < len(c.b) && c.b[at] < 0x80 {
 		c.at++
@@ -88,11 +89,11 @@ func (c *cursor) long() (v uint64) {
 	return v
 }
 
-// goesOn has the highest bit of each of eight bytes. Such a bit says that a number does not end with its byte.
+// goesOn has the highest bit of each of eight bytes. In a byte of a number, this bit means that the number continues.
 const goesOn = 0x8080808080808080
 
-// ends returns a bit for each of the next eight bytes that ends a number. A number of nine bytes is missed: its last
-// byte may have the highest bit.
+// ends returns a bit for each of the next eight bytes that ends a number. It misses a number of nine bytes, because the
+// last byte of such a number may have the highest bit.
 func (c *cursor) ends(at int) uint64 { return ^binary.LittleEndian.Uint64(c.b[at:]) & goesOn }
 
 func (c *cursor) skip(n int) {
@@ -105,12 +106,12 @@ func (c *cursor) skip(n int) {
 	}
 }
 
-// halves reports whether a number ends in each half of a word. Then no number has nine bytes: such a number covers at
-// least one half in which nothing ends.
+// halves reports whether a number ends in each half of a word. Then no number has nine bytes, because such a number
+// covers at least one half in which nothing ends.
 func halves(ends uint64) bool { return uint32(ends) != 0 && ends>>32 != 0 }
 
-// skipFour passes over the numbers that end in the next four words, and returns how many it passed. It passes none, and
-// returns 0, if fewer may be skipped, or if one of the numbers may have nine bytes.
+// skipFour skips the numbers that end in the next four words, and returns how many it skipped. It skips none, and
+// returns 0, if that would be too many, or if one of the numbers may have nine bytes.
 func (c *cursor) skipFour(n int) int {
 	if n < 32 || c.left() < 32 {
 		return 0
@@ -120,10 +121,10 @@ func (c *cursor) skipFour(n int) int {
 		return 0
 	}
 	c.at += 24 + bits.Len64(z)/8
-	return bits.OnesCount64(w | x>>1 | y>>2 | z>>3) // of each byte only the highest bit is used
+	return bits.OnesCount64(w | x>>1 | y>>2 | z>>3) // only the highest bit of each byte is used
 }
 
-// skipOne is skipFour for one word. If one word would be too much, skipOne skips one number.
+// skipOne is skipFour for one word. If one word would be too much, it skips one number.
 func (c *cursor) skipOne(n int) int {
 	ends := uint64(0)
 	if c.left() >= 8 {
@@ -138,7 +139,7 @@ func (c *cursor) skipOne(n int) int {
 	return many
 }
 
-// skipThree passes over three numbers, at once if they have no more than eight bytes together.
+// skipThree skips three numbers, all at once if they have no more than eight bytes together.
 func (c *cursor) skipThree() {
 	if c.left() >= 8 {
 		ends := c.ends(c.at)
@@ -153,7 +154,7 @@ func (c *cursor) skipThree() {
 	c.int()
 }
 
-// count reads the number of the elements that follow. Each element has at least so many bytes.
+// count reads the number of the following elements. Each element has at least bytesEach bytes.
 func (c *cursor) count(bytesEach int) int {
 	n := c.int()
 	if n > uint64(c.left()/max(bytesEach, 1)) {
@@ -180,7 +181,7 @@ func (c *cursor) byte() byte {
 	return 0
 }
 
-// text is a string or, if pooled, the key of one in the pool of strings.
+// text is a string or, if pooled, the key of a string in the pool of strings.
 type text struct {
 	s      string
 	key    uint64

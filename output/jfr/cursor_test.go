@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestSkip: a number of any size is skipped over the same bytes that reading takes. That holds also if the bytes end
-// too soon.
+// TestSkip: skipping a number of any size moves over the same bytes as reading it, even if the bytes end too soon.
 func TestSkip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {

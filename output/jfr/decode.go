@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// decode fills the reader's Event from the bytes of an event. It keeps sources, and ignores details: addDetail reads
-// the details of samples, so a detail that comes here belongs to no sample.
+// decode fills the reader's Event from the bytes of an event. It keeps sources. It ignores details: addDetail reads the
+// details of samples, so a detail here belongs to no sample.
 func (r *Reader) decode(of *class) (bad *BadRecording) {
 	switch {
 	case of.name == detailName:
@@ -37,7 +37,7 @@ func (r *Reader) decode(of *class) (bad *BadRecording) {
 	return bad
 }
 
-// decodeRecord reads the fields that are understood of an event.
+// decodeRecord reads those fields of an event that goprof understands.
 func (r *Reader) decodeRecord(of *class) *BadRecording {
 	var c cursor
 	r.begin(&c, of)
@@ -65,13 +65,13 @@ func (r *Reader) fill(e *Event, of *class) {
 	r.tell(e, of)
 }
 
-// link is the span of the ids in two slots.
+// link returns the span with the ids in two slots.
 func (r *Reader) link(trace, span slot) profile.Link {
 	t := &r.record.texts
 	return profile.ParseLink(r.k.resolve(t[trace]), r.k.resolve(t[span]))
 }
 
-// tell fills the fields of e that the type has. For the detail that follows e, it fills the fields of the detail.
+// tell fills in the fields of e that the type has. From a detail, it fills in the detail's facts.
 func (r *Reader) tell(e *Event, of *class) {
 	n := &r.record.numbers
 	for i := range of.fields {
@@ -122,7 +122,7 @@ func (r *Reader) tell(e *Event, of *class) {
 	}
 }
 
-// decodeFields reads the fields of an event without a stack one by one, so that they can be shown.
+// decodeFields reads the fields of an event without a stack one by one, for display.
 func (r *Reader) decodeFields(of *class) *BadRecording {
 	var c cursor
 	r.begin(&c, of)

@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// How a string begins (jdk.jfr.internal.consumer.StringParser).
+// How strings are encoded (jdk.jfr.internal.consumer.StringParser).
 const (
 	stringNull   = 0
 	stringEmpty  = 1
 	stringPool   = 2 // a key of the pool of strings follows
 	stringUTF8   = 3
-	stringChars  = 4 // UTF-16, each char a number
+	stringChars  = 4 // UTF-16, each char as a number
 	stringLatin1 = 5
 )
 
-// maxString is how many bytes of a name are written.
+// maxString bounds the bytes of a written name.
 const maxString = 8 << 10
 
-// appendInt appends a number of up to 64 bits: seven bits a byte, the lowest first, and all eight of the ninth.
+// appendInt appends a number of up to 64 bits: seven bits in each byte, the lowest first, and all eight in the ninth.
 func appendInt(b []byte, v uint64) []byte {
 	for range 8 {
 		if v < 0x80 {
@@ -31,20 +31,20 @@ func appendInt(b []byte, v uint64) []byte {
 	return append(b, byte(v))
 }
 
-// sizeOfInt is how many bytes appendInt appends.
+// sizeOfInt returns how many bytes appendInt appends.
 func sizeOfInt(v uint64) int { return min(max((bits.Len64(v)+6)/7, 1), 9) }
 
 // appendInt32 appends a number of 32 bits; a negative one takes five bytes.
 func appendInt32(b []byte, v int32) []byte { return appendInt(b, uint64(uint32(v))) }
 
-// appendText appends a string that is never null, as a Symbol has it.
+// appendText appends a string that is never null, as in a Symbol.
 func appendText(b []byte, s string) []byte {
 	s = cut(s)
 	b = appendInt(append(b, stringUTF8), uint64(len(s)))
 	return append(b, s...)
 }
 
-// appendString appends a string; an empty one is null, "not known".
+// appendString appends a string. An empty one is null, "not known".
 func appendString(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, stringNull)
@@ -52,7 +52,7 @@ func appendString(b []byte, s string) []byte {
 	return appendText(b, s)
 }
 
-// cut makes a target's text fit: valid UTF-8 of a bounded length.
+// cut makes a target's text valid UTF-8 of a bounded length.
 func cut(s string) string {
 	if len(s) > maxString {
 		end := maxString
@@ -74,7 +74,7 @@ func appendBool(b []byte, v bool) []byte {
 	return append(b, 0)
 }
 
-// appendEvent appends a body with its size before it. The size counts its own bytes, too.
+// appendEvent appends a body with its size before it. The size includes its own bytes.
 func appendEvent(b, body []byte) []byte {
 	return append(appendEventSize(b, len(body)), body...)
 }

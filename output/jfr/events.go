@@ -15,7 +15,8 @@ type constantList struct {
 	data  []byte
 }
 
-// fixedPools are the constants that do not depend on the target. Key 0 is "none" in all pools but that of frame types.
+// fixedPools are the constants that do not depend on the target. Key 0 is "none" in all pools except that of frame
+// types.
 var fixedPools = []constantList{
 	frameTypes(),
 	names(typeThreadState, 1, stateNames),
@@ -46,7 +47,7 @@ func certainties() (all []string) {
 	return all
 }
 
-// Sample writes a sample. A sample of CPU time is written as often as it has looks, each with its share of the CPU
+// Sample writes a sample. A sample of CPU time is written as often as it has looks, each time with its share of the CPU
 // time. A sample of a wall-clock mode or of an event is written once, with the number of its looks. If the chunk
 // already has its thread and frames, Sample allocates nothing.
 func (w *Writer) Sample(s *profile.Sample) error {
@@ -94,7 +95,7 @@ func (w *Writer) sample(typ typeID, s *profile.Sample, thread uint64, of trace, 
 	b = appendInt(b, of.key)
 	state := uint64(s.State) + 1
 	if s.NoState {
-		state = 0 // refers to nothing
+		state = 0 // none
 	}
 	b = appendInt(b, state)
 	if s.Wall {
@@ -106,7 +107,7 @@ func (w *Writer) sample(typ typeID, s *profile.Sample, thread uint64, of trace, 
 	w.detail(s, s.At.Ticks, thread, of.leaf.sure, cpu)
 }
 
-// detail writes the facts of a sample for which the event has no field. Without such facts it writes nothing. ticks is
+// detail writes the facts of a sample that the event has no field for. Without such facts it writes nothing. ticks is
 // the time of the sample's event.
 func (w *Writer) detail(s *profile.Sample, ticks int64, thread uint64, sure profile.Certainty, cpu time.Duration) {
 	tlab := tlabOf(s)
@@ -123,11 +124,11 @@ func (w *Writer) detail(s *profile.Sample, ticks int64, thread uint64, sure prof
 	}
 	w.body = b
 	w.end()
-	w.unsaved-- // it is no event of its own
+	w.unsaved-- // it does not count as an event
 }
 
-// TLAB says where an object was allocated: in a new TLAB or outside. The kind of the frame for the object's class says
-// the same, because flame graph tools have a colour for each kind.
+// TLAB is where an object was allocated: in a new TLAB or outside. The kind of the frame for the object's class has the
+// same information, because flame graph tools have a colour for each kind.
 type TLAB uint8
 
 const (
@@ -148,7 +149,7 @@ func tlabOf(s *profile.Sample) TLAB {
 	return 0
 }
 
-// Kind returns the kind of the frame that is the object's class.
+// Kind returns the kind of the frame for the object's class.
 func (t TLAB) Kind() profile.Kind {
 	switch t {
 	case newTLAB:
@@ -159,7 +160,7 @@ func (t TLAB) Kind() profile.Kind {
 	return profile.Native
 }
 
-// appendID appends a text of hexadecimal digits, null if there is no id.
+// appendID appends an id as hexadecimal digits, or null if there is none.
 func appendID(b, id []byte, known bool) []byte {
 	if !known {
 		return append(b, stringNull)
@@ -177,7 +178,7 @@ func (w *Writer) ThreadEnd(at profile.Instant, t profile.Thread) error {
 	return w.threadEvent(typeThreadEnd, at, &t)
 }
 
-// threadEvent writes that a thread has begun or ended.
+// threadEvent writes that a thread has started or ended.
 func (w *Writer) threadEvent(typ typeID, at profile.Instant, t *profile.Thread) error {
 	if err := w.at(at); err != nil {
 		return err
@@ -200,22 +201,22 @@ func (w *Writer) threadEvent(typ typeID, at profile.Instant, t *profile.Thread) 
 	return nil
 }
 
-// Mark writes a mark of a moment or of a span of time.
+// Mark writes a mark for a time or a span of time.
 func (w *Writer) Mark(at profile.Instant, length time.Duration, kind, text string) error {
 	return w.putAt(at, typeMark, max(length, 0), kind, text)
 }
 
-// ThreadCount is how many Java threads there are.
+// ThreadCount is the number of Java threads.
 type ThreadCount struct {
 	Active, Daemon, Started, Peak int64
 }
 
-// Threads writes how many threads there are at a moment.
+// Threads writes how many threads there are at a given time.
 func (w *Writer) Threads(at profile.Instant, n ThreadCount) error {
 	return w.putAt(at, typeThreadStatistics, n.Active, n.Daemon, n.Started, n.Peak)
 }
 
-// Allocated writes how many bytes a thread has allocated since it began.
+// Allocated writes how many bytes a thread has allocated since its start.
 func (w *Writer) Allocated(at profile.Instant, t profile.Thread, bytes uint64) error {
 	if err := w.at(at); err != nil {
 		return err
@@ -224,8 +225,8 @@ func (w *Writer) Allocated(at profile.Instant, t profile.Thread, bytes uint64) e
 	return nil
 }
 
-// Account writes the account of the run: the looks by their outcome, what is missing and why, how long threads were
-// held, and the notes. The accounts of further parts follow. Call Account once, before Close.
+// Account writes the account of the recording: the looks by their outcome, what is missing and why, how long threads
+// were held, and the notes. Then it writes the accounts of further parts. Call it once, before Close.
 func (w *Writer) Account(at profile.Instant, s *profile.Summary) error {
 	if err := w.at(at); err != nil {
 		return err
@@ -261,7 +262,7 @@ func (w *Writer) account(at int64, s *profile.Summary) {
 }
 
 func (w *Writer) unseen(at int64, lost bool, by map[string]int64, part string) {
-	for r := range profile.NumReasons { // always in the same order
+	for r := range profile.NumReasons { // for a fixed order
 		if n, ok := by[r.String()]; ok {
 			w.put(typeUnseen, at, lost, r.String(), n, part)
 		}
@@ -277,15 +278,15 @@ func (w *Writer) putAt(at profile.Instant, typ typeID, fields ...any) error {
 	return nil
 }
 
-// put writes an event of these fields into the open chunk.
+// put writes an event with these fields into the open chunk.
 func (w *Writer) put(typ typeID, ticks int64, fields ...any) {
 	w.event(typ, ticks)
 	w.fields(fields...)
 	w.end()
 }
 
-// fields appends fields to the event that is being made. A field's Go type must be the one that its type in typeTable
-// is written as.
+// fields appends fields to the current event. A field's Go type must be the one that its type in typeTable is written
+// as.
 func (w *Writer) fields(all ...any) {
 	b := w.body
 	for _, f := range all {
@@ -307,7 +308,7 @@ func (w *Writer) fields(all ...any) {
 		case float32:
 			b = binary.BigEndian.AppendUint32(b, math.Float32bits(v))
 		default:
-			panic("jfr: a field of a type that fields cannot write") // not with f, which would be allocated then
+			panic("jfr: a field of a type that fields cannot write") // not with f, which would then be allocated
 		}
 	}
 	w.body = b

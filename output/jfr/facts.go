@@ -8,7 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// JVM is what jdk.JVMInformation says. Arguments, flags and properties are never written: they hold passwords.
+// JVM is the contents of jdk.JVMInformation. Arguments, flags and properties are never written: they hold passwords.
 type JVM struct {
 	Name      string // "OpenJDK 64-Bit Server VM"
 	Version   string
@@ -17,7 +17,7 @@ type JVM struct {
 	PID       int
 }
 
-// CPU is what jdk.CPUInformation says.
+// CPU is the contents of jdk.CPUInformation.
 type CPU struct {
 	Type        string // "amd64"
 	Description string
@@ -26,9 +26,9 @@ type CPU struct {
 	Threads     int
 }
 
-// facts hold for the whole recording and stand in every chunk. Each of them may be set at any time.
+// facts hold for the whole recording and are in every chunk. Each of them may be set at any time.
 type facts struct {
-	parts    []profile.Meta // of the recording; one mostly
+	parts    []profile.Meta // usually one
 	jvm      *JVM
 	os       string
 	cpu      *CPU
@@ -41,21 +41,21 @@ type setting struct {
 	name, value string
 }
 
-// SetMeta says how the recording is made. Call it first, with what is known at the start. It sets the settings that JMC
-// and async-profiler's converter need, such as the period of samples.
+// SetMeta sets how the recording is made. Call it first, with what is known at the start. It also sets the settings
+// that JMC and async-profiler's converter need, such as the period of samples.
 func (w *Writer) SetMeta(m profile.Meta) {
 	w.facts.parts, w.facts.settings = nil, nil
 	w.AddPart(m)
 }
 
-// AddPart says how a further part of the recording is made.
+// AddPart sets how a further part of the recording is made.
 func (w *Writer) AddPart(m profile.Meta) {
 	w.facts.parts = append(w.facts.parts, m)
 	settings := len(w.facts.settings)
 	for _, id := range []typeID{typeExecutionSample, typeNativeMethodSample, typeWallClockSample} {
 		wall := id == typeWallClockSample
 		told := slices.ContainsFunc(w.facts.settings, func(s setting) bool { return s.event == id })
-		if told || wall == (m.Mode == profile.ModeCPU) || m.Interval == 0 { // of an event there is no interval
+		if told || wall == (m.Mode == profile.ModeCPU) || m.Interval == 0 { // an event has no interval
 			continue
 		}
 		w.facts.settings = append(w.facts.settings, setting{id, "enabled", "true"},
@@ -64,7 +64,6 @@ func (w *Writer) AddPart(m profile.Meta) {
 	w.again(func() { w.facts.writeMeta(w, &m); w.facts.writeSettings(w, settings) })
 }
 
-// SetJVM says which JVM it is.
 func (w *Writer) SetJVM(jvm JVM) {
 	w.facts.jvm = &jvm
 	w.again(func() { w.facts.writeJVM(w) })
@@ -76,20 +75,19 @@ func (w *Writer) SetOS(version string) {
 	w.again(func() { w.facts.writeOS(w) })
 }
 
-// SetCPU sets the description of the machine's CPUs.
 func (w *Writer) SetCPU(cpu CPU) {
 	w.facts.cpu = &cpu
 	w.again(func() { w.facts.writeCPU(w) })
 }
 
-// again writes a fact into the chunk that is open, if any.
+// again writes a fact into the open chunk, if there is one.
 func (w *Writer) again(write func()) {
 	if w.open && w.err == nil {
 		write()
 	}
 }
 
-// periodText returns an interval as the JDK's settings have it: "20 ms".
+// periodText returns an interval as in the JDK's settings: "20 ms".
 func periodText(d time.Duration) string {
 	units := []struct {
 		unit time.Duration

@@ -9,8 +9,8 @@ import (
 )
 
 // Samples of events. If the JDK's recorder has the same event, its type is written, so that every viewer knows it.
-// Others get a type of their own, with the event's name behind ownEventPrefix. In both types, a field of type class
-// holds the class that the event is about; it is no frame of the stack. So code that redacts recordings, or counts
+// Other events get a type of their own: ownEventPrefix and the event's name. In both types, a field of type class holds
+// the class that the event is about. This class is not a frame of the stack. So code that redacts recordings, or counts
 // classes, finds it.
 
 // The JDK's types.
@@ -20,7 +20,7 @@ const (
 	classDefineEvent = "jdk.ClassDefine"
 )
 
-// wallEventName is async-profiler's type for samples of time that passed.
+// wallEventName is async-profiler's type for samples of elapsed time.
 const wallEventName = "profiler.WallClockSample"
 
 var knownEvents = map[profile.EventKind]struct {
@@ -33,8 +33,8 @@ var knownEvents = map[profile.EventKind]struct {
 }
 
 const (
-	ownEventPrefix = "goprof.event." // of types that the JDK does not have
-	// maxOwnEvents bounds these types. No recording has so many: samples of further events would get the last type.
+	ownEventPrefix = "goprof.event." // for types that the JDK does not have
+	// maxOwnEvents bounds these types. No recording has so many. Samples of further events would get the last type.
 	maxOwnEvents = 64
 )
 
@@ -45,16 +45,16 @@ type eventType struct {
 	name string // of the type
 }
 
-// eventTypes are the event types of a file, in the order in which they came.
+// eventTypes are the event types of a file, in the order of their first samples.
 type eventTypes struct {
 	list     []eventType
-	metadata []byte // with the types that not every file has; nil while there is none
+	metadata []byte // with the types that not every file has; nil if there are none yet
 	own      int
-	last     int  // the last of the own ones in list
-	wall     bool // one of list has async-profiler's type for samples of time that passed
+	last     int  // index in list of the last type of our own
+	wall     bool // one in list is async-profiler's type for samples of elapsed time
 }
 
-// EventTypeName returns the last part of the name of an event's own type: letters and digits of its name, and "_".
+// EventTypeName returns the last part of the name of an event's own type: the letters and digits of its name, and "_".
 func EventTypeName(event string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -68,7 +68,7 @@ func EventTypeName(event string) string {
 
 const maxEventName = 100
 
-// of returns the type of an event. isNew says that the file did not have the type yet.
+// of returns the type of an event. isNew: the file did not have the type yet.
 func (t *eventTypes) of(kind *profile.EventKind) (found *eventType, isNew bool) {
 	for i := range t.list {
 		if t.list[i].kind == *kind {
@@ -78,7 +78,7 @@ func (t *eventTypes) of(kind *profile.EventKind) (found *eventType, isNew bool) 
 	made := eventType{kind: *kind}
 	if known, ok := knownEvents[*kind]; ok {
 		made.id, made.name = known.id, known.name
-	} else if kind.Unit == profile.WallTime && !t.wall { // one more of these needs a type that distinguishes both
+	} else if kind.Unit == profile.WallTime && !t.wall { // a second one needs a type of its own, to distinguish them
 		t.wall, made.id, made.name = true, typeWallClockSample, wallEventName
 	} else if t.own == maxOwnEvents {
 		return &t.list[t.last], false
@@ -92,7 +92,7 @@ func (t *eventTypes) of(kind *profile.EventKind) (found *eventType, isNew bool) 
 	return &t.list[len(t.list)-1], true
 }
 
-// free returns the name with as many "_" appended as make it unique.
+// free returns the name with as many "_" as make it unique.
 func (t *eventTypes) free(name string) string {
 	for slices.ContainsFunc(t.list, func(e eventType) bool { return e.name == name }) {
 		name += "_"
@@ -163,7 +163,8 @@ func (w *Writer) hit(s *profile.Sample) error {
 	return nil
 }
 
-// codeOf returns a sample's stack without the leaf that names the sample's object: the event has a field for that.
+// codeOf returns a sample's stack without the leaf that names the sample's object, because the event has a field for
+// the object.
 func codeOf(s *profile.Sample) (code profile.Stack) {
 	if s.Stack != nil {
 		code = *s.Stack
@@ -184,14 +185,14 @@ func (w *Writer) eventType(kind *profile.EventKind) *eventType {
 
 func (w *Writer) eventKind(e *eventType) {
 	w.put(typeEventKind, w.start.Ticks, e.kind.Name, e.name, weightNames[e.kind.Unit])
-	w.unsaved-- // it is no event of its own
+	w.unsaved-- // it does not count as an event
 }
 
-// unknownClass is profile.UnknownClass as a file has it. No class is called so. JMC takes what begins with a bracket
-// for an array, and its rules break off at one whose elements it does not know (MethodToolkit.fieldDescToBinaryJLS).
+// unknownClass is profile.UnknownClass in a file. No class has this name. JMC reads a name that begins with a bracket
+// as an array, and its rules fail on an array with unknown elements (MethodToolkit.fieldDescToBinaryJLS).
 const unknownClass = "unknown class"
 
-// descriptor returns a class's name as a file has it: of an array, what the JVM calls it. className is the opposite.
+// descriptor returns a class's name as in a file: for an array, the JVM's name. className is the opposite.
 func descriptor(name string) string {
 	if name == profile.UnknownClass {
 		return unknownClass

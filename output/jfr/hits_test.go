@@ -14,7 +14,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// hit is one sample of an event, made for tests.
+// hit is one sample of an event, for tests.
 type hit struct {
 	kind  profile.EventKind
 	about string // "": the leaf is code
@@ -73,7 +73,7 @@ func hitsFile(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// TestHits: what an event was about is its class, and no frame. Each event has its amount. No two kinds share a
+// TestHits: what an event was about is its class, and not a frame. Each event has its amount. No two kinds share a
 // type.
 func TestHits(t *testing.T) {
 	types := map[string]profile.EventKind{}
@@ -104,7 +104,7 @@ func TestHits(t *testing.T) {
 	}
 }
 
-// TestRedactHits: classes are renamed. byte[] stays, and so does the name for a class that could not be read.
+// TestRedactHits: classes are renamed, but not byte[] and the name for a class that could not be read.
 func TestRedactHits(t *testing.T) {
 	out, _ := redacted(t, hitsFile(t))
 	classes := map[string]bool{}
@@ -114,7 +114,7 @@ func TestRedactHits(t *testing.T) {
 	}
 }
 
-// TestDescriptor: a class's name and the JVM's name for the class lead to each other.
+// TestDescriptor: a class's name and the JVM's name for the class convert into each other.
 func TestDescriptor(t *testing.T) {
 	for name, want := range map[string]string{"byte[]": "[B", "shop.Cart[][]": "[[Lshop.Cart;", "boolean": "boolean",
 		"shop.Cart": "shop.Cart", profile.UnknownClass: "unknown class", "[]": "[]"} {
@@ -176,7 +176,7 @@ func TestJDKReadsHits(t *testing.T) {
 	})
 }
 
-// TestOwnEventsAreBounded: the metadata of a recording is bounded, however many events the recording is asked for.
+// TestOwnEventsAreBounded: the metadata of a recording is bounded, however many events are recorded.
 func TestOwnEventsAreBounded(t *testing.T) {
 	var types eventTypes
 	for i := range 3 * maxOwnEvents {

@@ -7,20 +7,21 @@ import (
 )
 
 // Calls that read and write have the JDK's types if the JDK's recorder has such events. Others are goprof.IOCall. Each
-// event is one call, with its own time and bytes. Of short calls only some are in the file, drawn by lot. So additional
-// fields say how many calls an event stands for. goprof.IOSum has the kernel's counts of all calls.
+// event is one call, with its own time and bytes. Of short calls, the file has only some, drawn by lot. So additional
+// fields hold how many calls an event stands for. goprof.IOSum has the kernel's counts of all calls.
 
 const ioCallName = "goprof.IOCall"
 
-// IOTypes are the event types of calls that read and write, and what a call of the type does. NumIOOp: a field says it.
+// IOTypes are the event types of calls that read and write, with the operation of such a call. NumIOOp: a field holds
+// the operation.
 var IOTypes = map[string]profile.IOOp{"jdk.FileRead": profile.IORead, "jdk.FileWrite": profile.IOWrite,
 	"jdk.FileForce": profile.IOForce, "jdk.SocketRead": profile.IORead, "jdk.SocketWrite": profile.IOWrite,
 	ioCallName: profile.NumIOOp}
 
-// ioType returns the type for a call. Only files and peers have types of the JDK's.
+// ioType returns the type for a call. The JDK has types only for files and peers.
 func ioType(c *profile.IOCall) typeID {
 	switch {
-	case c.Failed: // the JDK has none for these
+	case c.Failed: // the JDK has no types for these
 	case c.Target.Kind == profile.IOFile && c.Op <= profile.IOForce:
 		return typeFileRead + typeID(c.Op)
 	case (c.Target.Kind == profile.IOPeer || c.Target.Kind == profile.IOClient) && c.Op <= profile.IOWrite:
@@ -49,7 +50,7 @@ func (w *Writer) call(s *profile.Sample) error {
 		w.fields(c.Target.Name, false)
 	case typeSocketRead:
 		w.peer(&c.Target)
-		w.fields(int64(0), c.Bytes, c.End) // the first is the timeout
+		w.fields(int64(0), c.Bytes, c.End) // the first field is the timeout
 	case typeSocketWrite:
 		w.peer(&c.Target)
 		w.fields(c.Bytes)
@@ -64,7 +65,7 @@ func (w *Writer) call(s *profile.Sample) error {
 	return nil
 }
 
-// peer writes host, address and port. The kernel does not know the name that the program has for a host.
+// peer writes host, address and port. The kernel does not know the program's name for a host.
 func (w *Writer) peer(t *profile.IOTarget) {
 	name := t.Name
 	if t.Addr.IsValid() {

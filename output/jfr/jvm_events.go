@@ -12,18 +12,17 @@ import (
 // classes. Viewers have pages and rules for them. The types have only the fields that goprof can know. That is allowed:
 // readers find fields by their names in the file's own metadata.
 
-// Configuration is how a JVM is set up. It stands in every chunk.
+// Configuration is how a JVM is set up. Every chunk has it.
 type Configuration struct {
-	Young, Old                                   string // collectors, as jdk.types.GCName has them
-	Parallel, Concurrent                         int    // threads of the collector
+	Young, Old                                   string // collectors, by their names in jdk.types.GCName
+	Parallel, Concurrent                         int    // numbers of the collector's threads
 	Dynamic, ExplicitConcurrent, ExplicitRefused bool
 	HeapMax, HeapInitial                         uint64
-	Compilers                                    int // threads
+	Compilers                                    int // number of compiler threads
 	Tiered                                       bool
 	CodeReserved                                 uint64
 }
 
-// SetConfiguration says how the JVM is set up.
 func (w *Writer) SetConfiguration(c Configuration) {
 	w.facts.config = &c
 	w.again(func() { w.facts.writeConfiguration(w) })
@@ -46,13 +45,13 @@ func (f *facts) writeConfiguration(w *Writer) {
 type Collection struct {
 	Number      int64
 	Name, Cause string // "G1New", "G1 Evacuation Pause"; empty: not known
-	Pause       string // what JVMs call the pause; empty: the collection ran beside the program
-	Part        bool   // a pause of a collection that otherwise runs beside the program
+	Pause       string // the JVM's name of the pause; empty: the collection ran beside the program
+	Part        bool   // a pause of a collection that mainly runs beside the program
 	Young, Old  bool   // what it collected, if that is known
 	Length      time.Duration
 }
 
-// Collection writes one that began at a moment.
+// Collection writes a collection with the given beginning.
 func (w *Writer) Collection(begin profile.Instant, c Collection) error {
 	if err := w.at(begin); err != nil {
 		return err
@@ -86,7 +85,7 @@ func (w *Writer) Heap(at profile.Instant, number int64, used, committed, reserve
 	return nil
 }
 
-// Safepoint writes a safepoint: the moment when it began, the time until all threads had stopped, and its whole length.
+// Safepoint writes a safepoint: its beginning, the time until all threads had stopped, and its whole length.
 func (w *Writer) Safepoint(begin profile.Instant, number int64, sync, length time.Duration) error {
 	if err := w.putAt(begin, typeSafepointBegin, max(sync, 0), number); err != nil {
 		return err
@@ -95,14 +94,13 @@ func (w *Writer) Safepoint(begin profile.Instant, number int64, sync, length tim
 	return nil
 }
 
-// Compiled is what compilers have done since the JVM began.
+// Compiled is what compilers have done since the JVM's start.
 type Compiled struct {
 	Methods, OnStack, Bailouts, Invalidated   uint64
 	MethodBytes, OnStackBytes, Size, CodeSize uint64
 	Time                                      time.Duration
 }
 
-// Compiled writes what compilers have done.
 func (w *Writer) Compiled(at profile.Instant, c Compiled) error {
 	return w.putAt(at, typeCompilerStatistics, number32(c.Methods+c.OnStack), number32(c.Bailouts),
 		number32(c.Invalidated), number32(c.OnStack), number32(c.Methods), c.OnStackBytes, c.MethodBytes, c.Size,
@@ -120,22 +118,22 @@ func (w *Writer) CodeHeap(at profile.Instant, name string, free, refused uint64)
 	return nil
 }
 
-// CPULoad writes which part of the machine's CPUs the JVM has used in its own code and in the kernel, and which part is
-// used altogether: 0 to 1.
+// CPULoad writes three shares of the machine's CPUs, from 0 to 1: the JVM's own code, the kernel for the JVM, and the
+// whole machine's use.
 func (w *Writer) CPULoad(at profile.Instant, user, kernel, machine float64) error {
 	share := func(part float64) float32 { return float32(min(max(part, 0), 1)) }
 	return w.putAt(at, typeCPULoad, share(user), share(kernel), share(machine))
 }
 
-// Classes writes how many classes were loaded and unloaded since the JVM began.
+// Classes writes how many classes were loaded and unloaded since the JVM's start.
 func (w *Writer) Classes(at profile.Instant, loaded, unloaded uint64) error {
 	return w.putAt(at, typeClassLoadingStatistics, loaded, unloaded)
 }
 
-// words are constants that are one word: they stay from chunk to chunk. Key 0 is none.
+// words are constants of one word: they stay from chunk to chunk. Key 0 is none.
 type words map[typeID][]string
 
-// maxWords bounds those of a type: a target's memory may be anything.
+// maxWords bounds the words of a type: a target's memory may hold anything.
 const maxWords = 1 << 8
 
 func (w *Writer) word(typ typeID, text string) int32 {

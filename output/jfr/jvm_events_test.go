@@ -14,7 +14,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// jvmEventsFile has what a JVM counts, in several chunks.
+// jvmEventsFile is a file with a JVM's counters, in several chunks.
 func jvmEventsFile(t *testing.T) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -46,7 +46,7 @@ func jvmEventsFile(t *testing.T) []byte {
 	return file.Bytes()
 }
 
-// TestJVMEventsRead: what the JVM counts is read as it was written, in each chunk.
+// TestJVMEventsRead: the JVM's counters are read as they were written, in each chunk.
 func TestJVMEventsRead(t *testing.T) {
 	file := jvmEventsFile(t)
 	counts := map[string]int{}
@@ -76,7 +76,7 @@ func TestJVMEventsRead(t *testing.T) {
 	}
 }
 
-// TestJMCRulesOfJVMEvents: JMC reads these events, and its rules have an answer.
+// TestJMCRulesOfJVMEvents: JMC reads these events, and its rules give results for them.
 func TestJMCRulesOfJVMEvents(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	out := jdk.Java(t, "-cp", filepath.Join(jars, "*"), "../../testdata/readers/ReadWithJMC.java",
@@ -93,7 +93,7 @@ func TestJMCRulesOfJVMEvents(t *testing.T) {
 	}
 }
 
-// TestVDSOIsNoArray: JMC takes a class that begins with a bracket for an array.
+// TestVDSOIsNoArray: JMC reads a class that begins with a bracket as an array.
 func TestVDSOIsNoArray(t *testing.T) {
 	class, name, source := split(&profile.Func{Name: "clock_gettime", Module: "[vdso]"}, nativeCode)
 	if class != "vdso" || name != "clock_gettime" || source != "[vdso]" {

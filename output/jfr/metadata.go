@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// element is a node of the metadata event: a name, attributes and children, all words of one table of strings.
+// element is a node of the metadata event: a name, attributes and children. All their strings are in one table.
 type element struct {
 	name       string
 	attributes []string // key, value, key, value
@@ -21,7 +21,7 @@ func node(name string, attributes ...string) *element {
 	return &element{name: name, attributes: attributes}
 }
 
-// attribute returns the value of a key, empty if there is none.
+// attribute returns the value of a key. It is empty if there is none.
 func (e *element) attribute(key string) string {
 	for i := 0; i < len(e.attributes); i += 2 {
 		if e.attributes[i] == key {
@@ -35,8 +35,8 @@ func annotate(typ typeID, attributes ...string) *element {
 	return node("annotation", append([]string{"class", typ.String()}, attributes...)...)
 }
 
-// metadataBody is the metadata event behind its start time and duration: the same in every chunk of every file, but of
-// those with types of events of their own (eventTypes).
+// metadataBody is the metadata event after its start time and duration. It is the same in every chunk of every file,
+// except in files with types of events of their own (eventTypes).
 var metadataBody = sync.OnceValue(func() []byte { return encodeMetadata(typeTable(), metadataID) })
 
 // Readers reuse the metadata of the last chunk if a chunk has the same metadataID.
@@ -51,7 +51,7 @@ func encodeMetadata(types []typeDef, id int) []byte {
 	return appendTree(appendInt(nil, uint64(id)), root)
 }
 
-// appendTree appends the words of a tree, and the tree.
+// appendTree appends the strings of a tree, and then the tree.
 func appendTree(b []byte, root *element) []byte {
 	words := wordTable{index: make(map[string]uint64)}
 	tree := words.encode(nil, root)

@@ -1,6 +1,6 @@
 package jfr
 
-// maxElementDepth bounds what a file's metadata may hold. The JDK's has 200 types of some 10 fields, and a depth of 6.
+// maxElementDepth bounds the depth of a file's metadata. The JDK's has 200 types of some 10 fields, and a depth of 6.
 const maxElementDepth = 32
 
 type treeReader struct {
@@ -8,7 +8,7 @@ type treeReader struct {
 	words []string
 }
 
-// readTree reads a metadata event's body behind its start time. id is the metadata's number.
+// readTree reads a metadata event's body after its start time. id is the metadata's number.
 func readTree(c *cursor) (root *element, id uint64) {
 	c.int() // duration
 	id = c.int()

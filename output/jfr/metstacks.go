@@ -4,27 +4,27 @@ import "goprof/profile"
 
 // metStacks are encoded stacks of earlier chunks. A method keeps its key from chunk to chunk. So if a stack occurs
 // again in a later chunk, its encoded form is copied, and its frames are not read. Stacks are identified by their
-// numbers in the file that is read: metStacks is used only when a recording file is converted.
+// numbers in the input file: metStacks is used only when a recording file is converted.
 type metStacks struct {
 	at     profile.ByStack[*metStack]
-	blocks [][]byte   // that hold the bytes of stacks
-	unused []metStack // to be given out
-	// Of methods, by their keys from first on.
+	blocks [][]byte   // hold the bytes of stacks
+	unused []metStack // for new entries
+	// Methods, by their keys from first on.
 	first   uint64
 	methods []metMethod
 }
 
-// metMethod is a method, and what its constant refers to.
+// metMethod is a method, and the constants that it refers to.
 type metMethod struct {
 	methodKey
 	at, class, name *constant
 }
 
-// metStack is a stack's bytes, and what events say of its leaf.
+// metStack is a stack's bytes, and the fields of events that come from its leaf.
 type metStack struct {
 	b    []byte
 	leaf leafFacts
-	// The chunk has the stack, with this key.
+	// The last chunk with the stack, and the stack's key there.
 	chunk, key uint64
 }
 
@@ -34,15 +34,15 @@ const (
 	metAtOnce    = 1 << 10
 )
 
-// forget is called where methods get new keys, from first on.
+// forget is called when methods get new keys, from first on.
 func (m *metStacks) forget(first uint64) { *m = metStacks{first: first} }
 
 func (m *metStacks) addMethod(k methodKey, at *constant) {
 	m.methods = append(m.methods, metMethod{methodKey: k, at: at})
 }
 
-// keep keeps the encoded bytes of a stack, unless they are too many. If there is no room, it drops all other stacks
-// first.
+// keep keeps the encoded bytes of a stack, unless they are too many. If there is no room, it first drops all other
+// stacks.
 func (m *metStacks) keep(number uint64, b []byte, t trace, chunk uint64) {
 	if len(b) > metBlock {
 		return
@@ -65,7 +65,7 @@ func (m *metStacks) keep(number uint64, b []byte, t trace, chunk uint64) {
 	m.at.Put(number, 0, s)
 }
 
-// again returns the constant of a stack that has this number. met is false if no such stack is kept.
+// again returns the constant of the stack with this number. met is false if no such stack is kept.
 func (p *pools) again(number uint64) (t trace, met bool) {
 	s, met := p.met.at.Get(number, 0)
 	if !met {
@@ -78,11 +78,11 @@ func (p *pools) again(number uint64) (t trace, met bool) {
 	return trace{s.key, s.leaf}, true
 }
 
-// methodsOf writes the methods of a stack that the chunk lacks, in the order of the frames.
+// methodsOf writes those methods of a stack that the chunk lacks, in the order of the frames.
 func (p *pools) methodsOf(s *metStack) {
 	m := &p.met
 	c := newCursor(s.b, 0)
-	c.byte() // it is truncated
+	c.byte() // whether it is truncated
 	for range c.int() {
 		method := &m.methods[c.int()-m.first]
 		c.skipThree() // line, bytecode index, type

@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// TestMetStacks: a file of stacks that have numbers, and are read only where the writer asks, is the file of the same
-// stacks without numbers. Stacks come again in many chunks, some of which forget the methods.
+// TestMetStacks: two files are equal: one from stacks with numbers, which are read only if the writer asks, and one
+// from the same stacks without numbers. Stacks occur in many chunks, some of which forget the methods.
 func TestMetStacks(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	known := make(map[string]uint64)
@@ -46,7 +46,7 @@ func TestMetStacks(t *testing.T) {
 				if err := w.Flush(s.At); err != nil {
 					t.Fatal(err)
 				}
-				w.pools.forget() // as where there are too many methods: the next chunk gives them new keys
+				w.pools.forget() // as if there were too many methods: the next chunk gives them new keys
 			}
 		}
 		finish(t, w, moment(time.Hour))
@@ -60,7 +60,7 @@ func TestMetStacks(t *testing.T) {
 	}
 }
 
-// TestMetStacksAreBounded: however many stacks there are, only so many bytes of them are kept.
+// TestMetStacksAreBounded: the kept bytes are bounded, however many stacks there are.
 func TestMetStacksAreBounded(t *testing.T) {
 	var m metStacks
 	b := make([]byte, 100_000)

@@ -1,6 +1,6 @@
 package jfr
 
-// numberTable finds numbers by hashes of 128 bits: open addressing, at most half full. A number is not 0.
+// numberTable finds numbers by hashes of 128 bits, with open addressing, at most half full. A number is not 0.
 type numberTable struct {
 	slots []numbered
 	used  int
@@ -8,7 +8,7 @@ type numberTable struct {
 
 type numbered struct {
 	hash   [2]uint64
-	number uint64 // 0 of an empty place
+	number uint64 // 0 in an empty entry
 }
 
 // find returns a pointer to the number of a hash. The number of a new hash is 0, and the caller must set it.
@@ -24,7 +24,7 @@ func (t *numberTable) find(hash [2]uint64) *uint64 {
 	return &at.number
 }
 
-// get returns the number of a hash, and 0 if the table does not have the hash.
+// get returns the number of a hash, or 0 if the table does not have the hash.
 func (t *numberTable) get(hash [2]uint64) uint64 {
 	if t.used == 0 {
 		return 0
@@ -32,7 +32,8 @@ func (t *numberTable) get(hash [2]uint64) uint64 {
 	return t.slot(hash).number
 }
 
-// slot returns the slot of a hash, or the empty slot for it. Some hashes are consecutive numbers: they are mixed first.
+// slot returns the slot of a hash, or an empty slot for it. Some hashes are consecutive numbers, so they are mixed
+// first.
 func (t *numberTable) slot(hash [2]uint64) *numbered {
 	h := (hash[0] ^ hash[1]) * 0x9e3779b97f4a7c15
 	most := len(t.slots) - 1

@@ -8,17 +8,17 @@ import (
 	"goprof/profile"
 )
 
-// pool is a constant pool of one chunk in the form in which it is written. Keys go up through all chunks of a file, and
-// a constant that comes again in a later chunk keeps its key. The JDK's reader needs that: it assumes that a key from
-// the last chunk means the same constant (ChunkParser.fillConstantPools), and its views count two classes with two keys
+// pool is a constant pool of one chunk, in encoded form. Keys increase through all chunks of a file, and a constant
+// that occurs again in a later chunk keeps its key. The JDK's reader needs that: it assumes that a key from the last
+// chunk means the same constant (ChunkParser.fillConstantPools), and its views count two classes with two keys
 // separately (Histogram.MethodEquality).
 type pool struct {
 	data  []byte
 	count int
-	last  uint64 // key given out
+	last  uint64 // last used key
 }
 
-// open begins a new constant and returns its key; its fields are to be appended to data.
+// open begins a new constant and returns its key. Append the constant's fields to data.
 func (p *pool) open() uint64 {
 	p.last++
 	p.add(p.last)
@@ -41,7 +41,7 @@ type constant struct {
 }
 
 type classKey struct {
-	name   string // as a Func has it, with dots
+	name   string // as in a Func, with dots
 	source string
 	build  string
 }
@@ -51,12 +51,12 @@ type methodKey struct {
 	sort codeSort
 }
 
-// recentMethod is an entry of the cache before methodOf. The cache pays because a recording has tens of millions of
-// frames.
+// recentMethod is an entry of the cache in front of methodOf. The cache pays because a recording has tens of millions
+// of frames.
 type recentMethod struct {
 	methodKey
 	key   uint64
-	chunk uint64 // 0 of an empty place
+	chunk uint64 // 0 in an empty entry
 }
 
 const recentBits = 14
@@ -71,7 +71,7 @@ type methodText struct {
 	sort codeSort
 }
 
-// codeSort says how a Func becomes a method of JFR: its name has a class, or it is of a sort of code that has none.
+// codeSort is how a Func becomes a method of JFR: its name has a class, or it is a kind of code without classes.
 type codeSort uint8
 
 const (
@@ -81,10 +81,10 @@ const (
 	gapCode
 	stateCode
 	kernelCode
-	truncation // no code: stands for the missing root of a stack
+	truncation // not code: stands for the missing root of a stack
 )
 
-// sortClasses stand for the class of code that has no class and no image.
+// sortClasses stand for the class of code without class and image.
 var sortClasses = [...]string{stubCode: "stub", gapCode: "gap", stateCode: "state", kernelCode: "kernel",
 	truncation: "truncated"}
 
@@ -110,19 +110,19 @@ type pools struct {
 	symbols, classes, methods, stacks pool
 	threads                           threads
 
-	sources []byte // events that say which source a class has
-	source  []byte // the one that is being made
+	sources []byte // events with the sources of classes
+	source  []byte // the current one
 	now     int64  // ticks of the last event
 
-	chunk    uint64 // number of the open one
+	chunk    uint64 // number of the open chunk
 	symbolOf map[string]*constant
 	classOf  map[classKey]*constant
-	methodOf map[methodKey]*constant  // by identity: a cache before methodBy
-	methodBy map[methodText]*constant // different Funcs with the same content are one method
+	methodOf map[methodKey]*constant  // by identity: a cache in front of methodBy
+	methodBy map[methodText]*constant // different Funcs with the same contents are one method
 	recent   [1 << recentBits]recentMethod
 
-	stackOf    numberTable // keys of stacks by 128 bits of hash of their bytes
-	seenOf     numberTable // keys of stacks by their frames: a cache before stackOf
+	stackOf    numberTable // keys of stacks by 128-bit hashes of their bytes
+	seenOf     numberTable // keys of stacks by their frames: a cache in front of stackOf
 	met        metStacks
 	prints     profile.Fingerprinter // methodOf holds the Funcs
 	stackSeeds [2]maphash.Seed
@@ -131,10 +131,10 @@ type pools struct {
 	descriptor *constant // of all methods
 }
 
-// maxKept bounds how many symbols and methods are known from chunk to chunk, of some 200 bytes each.
+// maxKept bounds the symbols and methods that are kept from chunk to chunk, of some 200 bytes each.
 const maxKept = 1 << 16
 
-// minIdentities is how many Funcs are known in any case, beside twice as many as there are methods.
+// minIdentities is how many Funcs are always kept, beside twice as many as there are methods.
 const minIdentities = 1 << 10
 
 func newPools() *pools {
@@ -147,7 +147,7 @@ func newPools() *pools {
 	return p
 }
 
-// forget drops what was kept from chunk to chunk. If a constant occurs again, it gets a new key.
+// forget drops everything that was kept from chunk to chunk. If a constant occurs again, it gets a new key.
 func (p *pools) forget() {
 	p.symbolOf = make(map[string]*constant)
 	p.classOf = make(map[classKey]*constant)
@@ -158,7 +158,7 @@ func (p *pools) forget() {
 	p.met.forget(p.methods.last + 1)
 }
 
-// reset empties the pools for the next chunk. Memory is kept.
+// reset empties the pools for the next chunk, but keeps their memory.
 func (p *pools) reset() {
 	for _, pool := range []*pool{&p.symbols, &p.classes, &p.methods, &p.stacks} {
 		pool.reset()
@@ -169,7 +169,7 @@ func (p *pools) reset() {
 		p.forget()
 	}
 	if len(p.methodOf) > 2*len(p.methodBy)+minIdentities {
-		clear(p.methodOf) // of Funcs that were made anew: it holds the old ones
+		clear(p.methodOf) // Funcs that were made again: the map still holds the old ones
 		clear(p.recent[:])
 	}
 	p.threads.reset()
@@ -177,14 +177,14 @@ func (p *pools) reset() {
 	p.seenOf.reset()
 }
 
-// size is about how much memory a chunk's constants take. A map's entry counts as much as its key and value.
+// size returns about how much memory a chunk's constants take. A map's entry counts as much as its key and value.
 func (p *pools) size() int {
 	data := len(p.sources) + len(p.symbols.data) + len(p.classes.data) + len(p.methods.data) + len(p.stacks.data)
 	entries := p.symbols.count + p.classes.count + 2*p.methods.count + 2*len(p.threads.list)
 	return data + 24*len(p.stackOf.slots) + 32*p.stacks.count + 64*entries
 }
 
-// markWritten notes that the chunk has the constant. It reports whether the chunk had it before.
+// markWritten notes that the chunk has the constant. It reports whether the chunk already had it.
 func (p *pools) markWritten(c *constant) bool {
 	if c.chunk == p.chunk {
 		return true
@@ -193,7 +193,7 @@ func (p *pools) markWritten(c *constant) bool {
 	return false
 }
 
-// newConstant is a constant with a new key, which is not in the chunk yet.
+// newConstant returns a constant with a new key, which is not in the chunk yet.
 func (p *pool) newConstant() *constant {
 	p.last++
 	return &constant{key: p.last}
@@ -204,7 +204,7 @@ func (p *pools) symbol(text string) uint64 {
 	return p.symbolAgain(&c, text)
 }
 
-// symbolAgain is symbol. The caller keeps the constant, which is looked up once.
+// symbolAgain is symbol for callers that keep the constant, so that it is looked up once.
 func (p *pools) symbolAgain(at **constant, text string) uint64 {
 	c := *at
 	if c == nil {
@@ -221,7 +221,7 @@ func (p *pools) symbolAgain(at **constant, text string) uint64 {
 	return c.key
 }
 
-// classAgain is class. The caller keeps the constant.
+// classAgain is class for callers that keep the constant.
 func (p *pools) classAgain(at **constant, of classKey) uint64 {
 	if c := *at; c != nil && c.chunk == p.chunk {
 		return c.key
@@ -231,7 +231,7 @@ func (p *pools) classAgain(at **constant, of classKey) uint64 {
 	return key
 }
 
-// class returns the key of a class. If the chunk does not have the class yet, class writes it.
+// class returns the key of a class. If the chunk does not have the class yet, it writes the class.
 func (p *pools) class(of classKey) uint64 {
 	c, ok := p.classOf[of]
 	if !ok {
@@ -243,7 +243,7 @@ func (p *pools) class(of classKey) uint64 {
 	}
 	symbol := p.symbol(strings.ReplaceAll(of.name, ".", "/"))
 	if of.source != "" {
-		file, build := p.symbol(of.source), uint64(0) // refers to nothing
+		file, build := p.symbol(of.source), uint64(0) // none
 		if of.build != "" {
 			build = p.symbol(of.build)
 		}
@@ -259,7 +259,7 @@ func (p *pools) class(of classKey) uint64 {
 	return c.key
 }
 
-// anyDescriptor stands for a signature: goprof's names have none. The JDK's printer wants parentheses.
+// anyDescriptor stands for a signature: goprof's names have none. The JDK's printer expects parentheses.
 const anyDescriptor = "()V"
 
 func (p *pools) method(fn *profile.Func, sort codeSort) uint64 {
@@ -276,7 +276,7 @@ func (p *pools) method(fn *profile.Func, sort codeSort) uint64 {
 	return c.key
 }
 
-// writeMethod adds a method to the chunk, which lacks it.
+// writeMethod adds a method to a chunk that lacks it.
 func (p *pools) writeMethod(m *metMethod) {
 	m.at.chunk = p.chunk
 	class, name, source := split(m.fn, m.sort)
@@ -303,8 +303,8 @@ func (p *pools) lookUp(k methodKey) *constant {
 	return c
 }
 
-// split gives a function the class that JFR wants. Native code has its image's name without ".so" and what follows:
-// viewers show what lies behind the last dot of a class.
+// split returns the class and the method name of a function in JFR. The class of native code is its image's name up to
+// ".so", because viewers only show the part of a class after the last dot.
 func split(fn *profile.Func, sort codeSort) (class, name, source string) {
 	switch {
 	case sort == nativeCode && fn.Module != "":
@@ -321,12 +321,12 @@ func split(fn *profile.Func, sort codeSort) (class, name, source string) {
 
 func (p *pools) thread(t *profile.Thread) uint64 { return p.threads.key(t) }
 
-// noStack is the key that refers to no stack. JDK 21's views break off at an event whose stack is there and has no
-// frame (jdk.jfr.internal.query.FieldBuilder, configureTopFrameField: List.getFirst).
+// noStack is the key for no stack. JDK 21's views fail at an event with a stack without frames
+// (jdk.jfr.internal.query.FieldBuilder, configureTopFrameField: List.getFirst).
 const noStack = 0
 
-// trace finds or makes the constant of a sample's stack. A stack that has a number in the recording that it was read
-// from is found faster, without its frames.
+// trace returns the constant of a sample's stack, and makes it if needed. A stack with a number from the recording that
+// it was read from is found faster, without its frames.
 func (p *pools) trace(s *profile.Sample) (trace, error) {
 	if s.StackNumber == 0 {
 		return trace{p.stack(s.Stack), leafOf(s.Stack)}, nil
@@ -372,7 +372,7 @@ func (p *pools) encode(s *profile.Stack) uint64 {
 	return p.encoded(b)
 }
 
-// truncations are the frames that say why a stack's root is missing, as collapsed files have them.
+// truncations are the frames that show why a stack's root is missing, as in collapsed files.
 var truncations = func() (all [profile.NumReasons]profile.Func) {
 	for r := range profile.NumReasons {
 		all[r].Name = truncatedBy + r.String() + "]"
@@ -395,7 +395,7 @@ func (p *pools) frame(b []byte, f *profile.Frame) []byte {
 
 const firstSlots = 1 << 10
 
-// encoded returns the key of a stack that is encoded as b.
+// encoded returns the key of the stack with the encoded form b.
 func (p *pools) encoded(b []byte) uint64 {
 	key := p.stackOf.find([2]uint64{maphash.Bytes(p.stackSeeds[0], b), maphash.Bytes(p.stackSeeds[1], b)})
 	if *key == 0 {

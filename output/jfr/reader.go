@@ -13,39 +13,40 @@ import (
 	"goprof/profile"
 )
 
-// What is read at a time.
+// Bounds of what is read at a time.
 const (
 	maxMetadata  = 2 << 20 // bytes; the JDK's is 100 KB, and each element takes up to 30 times its size
-	maxConstants = 1 << 30 // bytes of one chunk's checkpoints, which are kept while it is read
+	maxConstants = 1 << 30 // bytes of one chunk's checkpoints, which are kept while the chunk is read
 	maxEvent     = 16 << 20
 	eventBuffer  = 256 << 10 // bytes of events
 )
 
-// spareSpace bounds the spare room of the buffer for a chunk's metadata and constants. The next chunk needs about as
+// spareSpace bounds the unused room of the buffer for a chunk's metadata and constants. The next chunk needs about as
 // much as this one.
 const spareSpace = 1 << 20
 
-// Event is one event of a recording. It and its Stack are valid until Next is called again, Funcs and texts for ever.
+// Event is one event of a recording. The Event and its Stack are valid until the next call of Next. Funcs and texts
+// stay valid.
 type Event struct {
 	Name      string
-	At        profile.Instant // Ticks are the file's own: ns in our files, anything in the JDK's
+	At        profile.Instant // Ticks are the file's own: ns in goprof's files, any unit in the JDK's
 	Duration  time.Duration
 	Thread    profile.Thread
 	HasThread bool
-	Stack     *profile.Stack // nil without one, and until it is read: see Reader.NumberStacks
-	// StackNumber is never the same for different stacks, and mostly the same for equal ones; 0 without frames.
+	Stack     *profile.Stack // nil without a stack, and until it is read: see Reader.NumberStacks
+	// StackNumber is different for different stacks, and mostly the same for equal ones; 0 without frames.
 	StackNumber uint64
 	State       string        // of a sample: STATE_RUNNABLE
-	Samples     int64         // how many looks a sample stands for: 1 where the event does not say
+	Samples     int64         // how many looks a sample stands for: 1 if the event has no number
 	Span        time.Duration // of a wall sample: the time that it stands for
 	CPU         time.Duration // of a sample: the CPU time that it stands for
 	Leaf        profile.Certainty
 	Link        profile.Link
 	WakerLink   profile.Link
-	Bytes       int64  // of an allocation: how many it stands for
-	TLAB        TLAB   // of an allocation in our files
+	Bytes       int64  // of an allocation: the bytes that it stands for
+	TLAB        TLAB   // of an allocation in goprof's files
 	Target      string // the file or peer of a call that reads or writes
-	Operation   string // what such a call does, if its type does not say it
+	Operation   string // what such a call does, unless its type shows it
 	Class       string // of the object or the monitor
 	Fields      []Field
 
@@ -54,7 +55,7 @@ type Event struct {
 	thread  uint64 // key of its thread
 }
 
-// Field is a field of an event without a stack: a text, a whole number or a real one.
+// Field is a field of an event without a stack: a text, an integer or a real number.
 type Field struct {
 	Name   string
 	Form   FieldForm
@@ -63,17 +64,17 @@ type Field struct {
 	Real   float64
 }
 
-// FieldForm says which part of a Field holds its value.
+// FieldForm is which part of a Field holds its value.
 type FieldForm uint8
 
 const (
 	NumberField FieldForm = iota
 	RealField
 	TextField   // Text is empty if the event has none
-	UnreadField // what it refers to is not read, or is not in the file
+	UnreadField // the constant that it refers to is not read, or is not in the file
 )
 
-// ProfileState is the sample's state as ours, if its name is known.
+// ProfileState returns the sample's state as a profile.State, if its name is known.
 func (e *Event) ProfileState() (profile.State, bool) {
 	if s := slices.Index(stateNames, e.State); s >= 0 {
 		return profile.State(s), true
@@ -88,38 +89,38 @@ type Reader struct {
 	size int64
 	want func(name string, stack bool) bool
 
-	chunk    int64 // offset of the next one
+	chunk    int64 // offset of the next chunk
 	chunks   int
-	start    int64 // of the open one
+	start    int64 // offset of the open chunk
 	head     header
 	schema   *schema
-	metadata []byte // of which the schema was made
+	metadata []byte // the bytes that the schema was made from
 	k        constants
 	stacks   stackMaker
 	buf      *bufio.Reader
 	at       int64  // offset of the next event
 	end      int64  // of the chunk
 	space    []byte // of the chunk's metadata and constants
-	body     []byte // of the event, with its size and type, until the next one is read
-	large    []byte // a body that the buffer has no room for
+	body     []byte // the event's bytes with its size and type, until the next one is read
+	large    []byte // a body that is too large for the buffer
 	bodyAt   int    // where its fields begin
 	base     int64  // its offset
 	record   record
 	event    Event
-	from     int64 // of all chunks
+	from     int64 // time covered by all chunks
 	to       int64
 	tally    map[string]int64 // nil: not wanted
 	noStacks bool
-	// noDetails leaves out what belongs to samples.
+	// noDetails leaves out the details of samples.
 	noDetails bool
 	allFields bool
-	numbered  bool // stacks are read when they are asked for
+	numbered  bool // stacks are read only when they are asked for
 	threads   func([]profile.Thread)
 	err       error
 }
 
-// NewReader makes a reader of a file of so many bytes. want says which events are wanted, by name and by whether they
-// have a stack trace; nil wants all that have one.
+// NewReader returns a reader for a file of so many bytes. want chooses events, by name and by whether they have a stack
+// trace. If it is nil, the reader returns all events with a stack trace.
 func NewReader(file io.ReaderAt, size int64, want func(name string, stack bool) bool) *Reader {
 	if want == nil {
 		want = func(_ string, stack bool) bool { return stack }
@@ -127,44 +128,45 @@ func NewReader(file io.ReaderAt, size int64, want func(name string, stack bool) 
 	return &Reader{file: file, size: size, want: want, from: math.MaxInt64}
 }
 
-// NoStacks leaves out the stacks of all events. Then they are not even passed over. Call it before Next.
+// NoStacks leaves out the stacks of all events. Then they are not even skipped. Call it before Next.
 func (r *Reader) NoStacks() { r.noStacks = true }
 
-// NoSamples leaves out samples: their stacks, and the details that follow them. Call it before Next.
+// NoSamples leaves out samples: their stacks, and the details after them. Call it before Next.
 func (r *Reader) NoSamples() { r.noStacks, r.noDetails = true, true }
 
-// AllFields gives all events their fields, those with stacks too. Then stacks are left out. Call it before Next.
+// AllFields makes the reader return all events with their fields, including events with stacks. Then stacks are left
+// out. Call it before Next.
 func (r *Reader) AllFields() { r.allFields, r.noStacks, r.noDetails = true, true, true }
 
-// Threads has the reader report the threads of each chunk before the events of the chunk, in the order of their keys.
-// Call it before Next.
+// Threads makes the reader report the threads of each chunk before the events of the chunk, sorted by key. Call it
+// before Next.
 func (r *Reader) Threads(told func([]profile.Thread)) { r.threads = told }
 
-// NumberStacks gives events the numbers of their stacks. The stack itself is then read only by ReadStack: a caller that
-// has seen the number before need not read the stack again. Call it before Next.
+// NumberStacks gives events the numbers of their stacks. Then only ReadStack reads the stack itself: a caller that
+// knows the number need not read the stack again. Call it before Next.
 func (r *Reader) NumberStacks() { r.numbered = true }
 
-// Chunks is how many chunks have been begun.
+// Chunks returns how many chunks the reader has begun.
 func (r *Reader) Chunks() int { return r.chunks }
 
-// Range is the time that the chunks that have been begun say they cover.
+// Range returns the time that the chunks so far cover, by their headers.
 func (r *Reader) Range() (from, to time.Time) { return time.Unix(0, r.from), time.Unix(0, r.to) }
 
-// Ended reports whether the recorder ended with the newest chunk that was begun. In the JDK's own files this means that
-// the JVM ended. In goprof's files it means that the recording was ended.
+// Ended reports whether the recorder ended with the newest chunk so far. In the JDK's own files this means that the JVM
+// ended. In goprof's files it means that the recording was ended.
 func (r *Reader) Ended() bool { return r.head.final }
 
-// maxTally bounds how many names of events are counted. The JDK knows 200.
+// maxTally bounds how many names of events are counted. The JDK has 200.
 const maxTally = 1 << 12
 
-// Tally lets the reader count all events in the file, wanted or not.
+// Tally makes the reader count all events in the file, wanted or not.
 func (r *Reader) Tally() { r.tally = make(map[string]int64) }
 
-// Counts is how many events of each name the reader has passed. The events of the open chunk are missing, except after
-// the end or an error.
+// Counts returns how many events of each name the reader has passed. The events of the open chunk are missing, except
+// after the end or an error.
 func (r *Reader) Counts() map[string]int64 { return r.tally }
 
-// count adds what the open chunk held.
+// count adds the events of the open chunk.
 func (r *Reader) count() {
 	if r.tally == nil || r.schema == nil {
 		return
@@ -177,7 +179,8 @@ func (r *Reader) count() {
 	}
 }
 
-// TypeName is the name of a type of the open chunk, as jdk.ActiveSetting refers to events; empty if there is none.
+// TypeName returns the name of a type of the open chunk, by its number as in jdk.ActiveSetting. It is empty if there is
+// none.
 func (r *Reader) TypeName(id int64) string {
 	if c := r.schema.byID[id]; c != nil {
 		return c.name
@@ -188,8 +191,8 @@ func (r *Reader) TypeName(id int64) string {
 // Nanos reports whether the clock of the open chunk counts nanoseconds, as System.nanoTime does.
 func (r *Reader) Nanos() bool { return r.head.ticksPerSec == int64(time.Second) }
 
-// Next returns the next event, which is valid until the next call. At the end it returns io.EOF, in a damaged file
-// *BadRecording.
+// Next returns the next event, which is valid until the next call. At the end it returns io.EOF. In a damaged file it
+// returns a *BadRecording.
 func (r *Reader) Next() (*Event, error) {
 	e := r.read()
 	if e == nil {
@@ -204,13 +207,13 @@ func (r *Reader) Next() (*Event, error) {
 	return e, nil
 }
 
-// addDetail reads the detail that follows a sample, and adds its facts to the sample. Both are in the same chunk.
+// addDetail reads the detail after a sample, and adds its facts to the sample. Both are in the same chunk.
 func (r *Reader) addDetail(e *Event) {
 	if r.at >= r.end {
 		return
 	}
 	if h, bad := r.peek(); bad != nil || h.of == nil || !h.of.wanted || h.of.name != detailName {
-		return // what is wrong there is told when it is read
+		return // errors there are reported when it is read
 	}
 	of, bad := r.nextEvent()
 	if bad == nil {
@@ -240,7 +243,7 @@ func (r *Reader) identify(e *Event) error {
 	return r.ReadStack(e)
 }
 
-// ReadStack reads the stack of the event that Next has returned last.
+// ReadStack reads the stack of the event that Next returned last.
 func (r *Reader) ReadStack(e *Event) error {
 	s, bad := r.stacks.stack(e.stack)
 	if bad != nil {
@@ -250,13 +253,13 @@ func (r *Reader) ReadStack(e *Event) error {
 	return nil
 }
 
-// Events that belong to others are read with these.
+// Events with facts about other events.
 const (
 	detailName = "goprof.SampleDetail"
 	sourceName = "goprof.Source"
 )
 
-// read returns the next event that is wanted. If it returns nil, r.err says why.
+// read returns the next wanted event. If it returns nil, r.err says why.
 func (r *Reader) read() *Event {
 	for r.err == nil {
 		if r.at >= r.end {
@@ -367,7 +370,7 @@ func (r *Reader) cutOff() *BadRecording {
 		Problem: "the chunk that begins here was never finished, or is cut off"}
 }
 
-// big reads a whole event of the given type, and returns a cursor behind its size and type.
+// big reads a whole event of the given type, and returns a cursor after its size and type.
 func (r *Reader) big(offset int64, typ typeID, most int64) (cursor, *BadRecording) {
 	b := make([]byte, min(16, r.end-offset))
 	if _, err := r.file.ReadAt(b, offset); err != nil {
@@ -399,8 +402,8 @@ func (r *Reader) big(offset int64, typ typeID, most int64) (cursor, *BadRecordin
 	return c, c.bad
 }
 
-// emptySpace empties the buffer for the next chunk. A buffer that was mostly unused is dropped: otherwise one large
-// chunk would keep the memory until the end of the file.
+// emptySpace empties the buffer for the next chunk. It drops a buffer that was mostly unused: otherwise one large chunk
+// would keep the memory until the end of the file.
 func (r *Reader) emptySpace() {
 	if cap(r.space) > 2*len(r.space)+spareSpace {
 		r.space = nil
@@ -408,7 +411,7 @@ func (r *Reader) emptySpace() {
 	r.space = r.space[:0]
 }
 
-// room returns n bytes that belong to the caller until the chunk ends.
+// room returns n bytes that the caller may use until the chunk ends.
 func (r *Reader) room(n int) []byte {
 	if n > cap(r.space)-len(r.space) {
 		r.space = make([]byte, 0, n+min(n/8, spareSpace))
@@ -443,8 +446,8 @@ func (r *Reader) readConstants() *BadRecording {
 	})
 }
 
-// eachCheckpoint follows the checkpoints from the last to the first. Each lies before the one that leads to it. read
-// returns how far back the next one is.
+// eachCheckpoint reads the checkpoints from the last to the first. Each is before the one that leads to it. read
+// returns the distance to the next one to read.
 func (r *Reader) eachCheckpoint(read func(c *cursor) (back int64)) *BadRecording {
 	total := int64(0)
 	for at := r.head.constants; ; {
@@ -466,7 +469,7 @@ func (r *Reader) eachCheckpoint(read func(c *cursor) (back int64)) *BadRecording
 	}
 }
 
-// choose looks up which events are wanted.
+// choose finds which events are wanted.
 func (r *Reader) choose() {
 	for _, c := range r.schema.byID {
 		belongs := c.name == detailName && !r.noDetails || c.name == sourceName
@@ -475,12 +478,12 @@ func (r *Reader) choose() {
 }
 
 type eventHead struct {
-	of   *class // nil if the file does not say what it is
+	of   *class // nil if the file does not define its type
 	size uint64
 	body int // where its fields begin
 }
 
-// peek reads the beginning of the next event, and leaves the event to nextEvent.
+// peek reads the beginning of the next event without consuming it.
 func (r *Reader) peek() (h eventHead, bad *BadRecording) {
 	b, _ := r.buf.Peek(18)
 	var c cursor
@@ -500,7 +503,7 @@ func (r *Reader) peek() (h eventHead, bad *BadRecording) {
 	return h, nil
 }
 
-// nextEvent reads an event's bytes into body, behind its type; nil if it is not wanted.
+// nextEvent reads an event's bytes after its type into body. It returns nil if the event is not wanted.
 func (r *Reader) nextEvent() (*class, *BadRecording) {
 	h, bad := r.peek()
 	if bad != nil {
@@ -539,7 +542,7 @@ func (r *Reader) readBody(size int, at int64) *BadRecording {
 	return nil
 }
 
-// skip passes over bytes of the chunk. It does not read a large part, but seeks behind it.
+// skip skips bytes of the chunk. It does not read a large part, but seeks past it.
 func (r *Reader) skip(n, at int64) *BadRecording {
 	if n <= int64(r.buf.Buffered()) || n < 1<<20 {
 		if _, err := r.buf.Discard(int(n)); err != nil {
@@ -551,7 +554,7 @@ func (r *Reader) skip(n, at int64) *BadRecording {
 	return nil
 }
 
-// nanos turns a length of the file's clock into ns.
+// nanos converts a length by the file's clock to ns.
 func (r *Reader) nanos(ticks int64) int64 {
 	if r.head.ticksPerSec == int64(time.Second) {
 		return ticks

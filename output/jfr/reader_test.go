@@ -18,7 +18,7 @@ import (
 	"goprof/profile/redact"
 )
 
-// eachEvent visits all events of a file that have a stack. It returns the reader at the file's end.
+// eachEvent visits all events of a file with a stack. It returns the reader at the file's end.
 func eachEvent(t testing.TB, file io.ReaderAt, visit func(*Event)) *Reader {
 	t.Helper()
 	r := NewReader(file, sizeOf(t, file), nil)
@@ -49,7 +49,7 @@ func sizeOf(t testing.TB, file io.ReaderAt) int64 {
 	return 0
 }
 
-// TestRoundTrip: a file gives back what was written into it, over several chunks.
+// TestRoundTrip: reading returns what was written, over several chunks.
 func TestRoundTrip(t *testing.T) {
 	all, n := stacks(), 0
 	r := eachEvent(t, bytes.NewReader(recording(t)), func(e *Event) {
@@ -67,7 +67,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("sample %d: %+v", n, e)
 		}
 		if len(want.Frames) == 0 && want.Truncated == profile.Whole {
-			if e.Stack != nil { // JDK 21's views break off at a stack without a frame
+			if e.Stack != nil { // JDK 21's views fail at a stack without a frame
 				t.Fatalf("sample %d has a stack: %+v", n, e.Stack)
 			}
 			return
@@ -79,7 +79,7 @@ func TestRoundTrip(t *testing.T) {
 			got.Frames = want.Frames
 		}
 		for i := range want.Frames {
-			if f := &want.Frames[i]; f.Kind == profile.Stub { // a stub has no file, and the test's frames have one
+			if f := &want.Frames[i]; f.Kind == profile.Stub { // a stub has no file, but the test's frames have one
 				f.Func = &profile.Func{Name: f.Func.Name}
 			}
 		}
@@ -114,8 +114,8 @@ func TestRoundTripWall(t *testing.T) {
 	}
 }
 
-// TestSamplesAlone: each sample without a detail behind it is told once. That holds also if the next chunk begins
-// with the sources of classes.
+// TestSamplesAlone: each sample without a detail after it is returned once, even if the next chunk begins with the
+// sources of classes.
 func TestSamplesAlone(t *testing.T) {
 	var file bytes.Buffer
 	w := NewWriter(&file, Options{})
@@ -138,7 +138,7 @@ func TestSamplesAlone(t *testing.T) {
 	}
 }
 
-// TestFields: the account comes back, too.
+// TestFields: the account can also be read back.
 func TestFields(t *testing.T) {
 	file := bytes.NewReader(recording(t))
 	r := NewReader(file, file.Size(), func(name string, _ bool) bool { return strings.HasPrefix(name, "goprof.") })
@@ -179,7 +179,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// readAll reads a file to its end, or to the first error. Before that it reads all fields of all events.
+// readAll reads all fields of all events of a file, to its end or to the first error.
 func readAll(file []byte) (n int, err error) {
 	every := func(string, bool) bool { return true }
 	r := NewReader(bytes.NewReader(file), int64(len(file)), every)
@@ -197,8 +197,7 @@ func readAll(file []byte) (n int, err error) {
 	}
 }
 
-// TestCutOff: of a file that was cut off, the whole chunks are read. Then the error says where the last chunk
-// begins.
+// TestCutOff: the whole chunks of a file that was cut off are read. Then the error says where the last chunk begins.
 func TestCutOff(t *testing.T) {
 	file := recording(t)
 	whole, _ := readAll(file)
@@ -211,7 +210,7 @@ func TestCutOff(t *testing.T) {
 	}
 	for size := 0; size < len(file); size += 997 {
 		if _, err := readAll(file[:size]); err == io.EOF && size != 0 {
-			// A file that is cut at the end of a chunk is a whole file. Any other cut is not.
+			// A file that is cut at the end of a chunk is a whole file. With any other cut it is not.
 			if _, err := readAll(append(file[:size:size], 'F')); err == io.EOF {
 				t.Errorf("%d bytes are taken for a whole file", size)
 			}
@@ -219,8 +218,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestHostile: a file that no recorder writes ends with an error that says where. That comes soon and takes little
-// memory.
+// TestHostile: a malicious file ends with an error that says where. That comes soon and takes little memory.
 func TestHostile(t *testing.T) {
 	huge := appendInt(nil, 1<<63)
 	file := smallFile(t)
@@ -281,15 +279,14 @@ func TestHostile(t *testing.T) {
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), test.problem) {
 				t.Errorf("%v", err)
 			}
-			if d := time.Since(begin); d > 20*time.Second { // the reader does not do a billion times what a file says
+			if d := time.Since(begin); d > 20*time.Second { // the reader does not do a billion steps because a file says so
 				t.Errorf("it took %v", d)
 			}
 		})
 	}
 }
 
-// TestManyConstants: small constants by the million are refused before they take much memory, by a reader and by
-// redact.
+// TestManyConstants: a reader and redact refuse millions of small constants before these take much memory.
 func TestManyConstants(t *testing.T) {
 	for _, typ := range []typeID{typeSymbol, typeFrameType, typeStackTrace} {
 		var pool []byte
@@ -321,7 +318,7 @@ func TestManyConstants(t *testing.T) {
 	}
 }
 
-// leastBytes is how long the shortest value of a type is, behind its key.
+// leastBytes is the size of the shortest value of a type, after its key.
 var leastBytes = map[typeID]int{typeSymbol: 1, typeFrameType: 1, typeStackTrace: 2}
 
 // smallFile is a chunk with three events.
@@ -353,8 +350,8 @@ func putBE64(b []byte, v int64) {
 	}
 }
 
-// withCheckpoint appends a checkpoint to a chunk, before the other ones. The checkpoint has these pools. Without
-// pools it leads to itself.
+// withCheckpoint adds a checkpoint with these pools to a chunk, before the other checkpoints. Without pools, the
+// checkpoint leads to itself.
 func withCheckpoint(b []byte, back int64, pools []byte) []byte {
 	at := int64(len(b))
 	delta := uint64(be64(b[16:]) - at)
@@ -368,7 +365,7 @@ func withCheckpoint(b []byte, back int64, pools []byte) []byte {
 	return b
 }
 
-// withTypes is a chunk with these types in its metadata, and one constant of the first type.
+// withTypes returns a chunk with these types in its metadata, and one constant of the first type.
 func withTypes(t testing.TB, types []typeDef) []byte {
 	body := encodeMetadata(append(types, typeTable()...), metadataID)
 	metadata := appendEvent(nil, append([]byte{byte(typeMetadata), 0, 0}, body...))
@@ -403,7 +400,8 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/sample")
 }
 
-// TestUnwantedStacks: who wants no stacks does not even pass over ours, which are most of a file.
+// TestUnwantedStacks: a reader without stacks does not even skip those of goprof's files, where they are most of a
+// file.
 func TestUnwantedStacks(t *testing.T) {
 	var file bytes.Buffer
 	w := NewWriter(&file, Options{})
@@ -413,7 +411,7 @@ func TestUnwantedStacks(t *testing.T) {
 	}
 	finish(t, w, moment(1))
 	data := file.Bytes()
-	data[len(data)-1] = 0xff // the last frame's last number does not end
+	data[len(data)-1] = 0xff // the last number of the last frame has no end
 	for stacks, want := range map[bool]bool{false: true, true: false} {
 		r := NewReader(bytes.NewReader(data), int64(len(data)), func(_ string, stack bool) bool { return stack && stacks })
 		_, err := r.Next()
@@ -423,7 +421,7 @@ func TestUnwantedStacks(t *testing.T) {
 	}
 }
 
-// TestDetailOfAnother: a sample has the facts of the detail behind it if that is of the same moment and thread.
+// TestDetailOfAnother: a sample has the facts of the detail after it if that has the same time and thread.
 func TestDetailOfAnother(t *testing.T) {
 	var file bytes.Buffer
 	w := NewWriter(&file, Options{})
@@ -450,7 +448,7 @@ func TestDetailOfAnother(t *testing.T) {
 	begins.int()
 	for _, c := range []struct {
 		name string
-		at   int // the byte that is changed
+		at   int // the changed byte
 		want time.Duration
 	}{{"its own", 0, time.Millisecond}, {"of another moment", start, 0}, {"of another thread", begins.at, 0}} {
 		changed := bytes.Clone(data)

@@ -16,7 +16,7 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// collapsed is what jvmtest.Converted tells, told by our own reader.
+// collapsed returns what jvmtest.Converted returns, by our own reader.
 func collapsed(t *testing.T, file io.ReaderAt, names ...string) map[string]int64 {
 	t.Helper()
 	stacks := map[string]int64{}
@@ -55,7 +55,7 @@ func sameStacks(t *testing.T, theirs, ours map[string]int64) {
 	}
 }
 
-// TestConverter: async-profiler's converter finds the stacks and counts that are in our files.
+// TestConverter: async-profiler's converter finds the stacks and counts of our files.
 func TestConverter(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	cpu, wall := recording(t), wallRecording(t)
@@ -69,7 +69,7 @@ func TestConverter(t *testing.T) {
 	}
 }
 
-// TestConverterHits: the converter counts allocations by class, as we do. So it reads our amounts as bytes.
+// TestConverterHits: like goprof, the converter counts allocations by class. So it reads our amounts as bytes.
 func TestConverterHits(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	theirs := map[string]int64{}
@@ -84,7 +84,7 @@ func TestConverterHits(t *testing.T) {
 	}
 }
 
-// TestReadsAsyncProfiler: of async-profiler's own recording, we read the same as its converter.
+// TestReadsAsyncProfiler: from async-profiler's own recording, goprof reads the same as its converter.
 func TestReadsAsyncProfiler(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	name := jvmtest.RecordAsync(t, jars, jdk, "event=ctimer,interval=1ms,wall=20ms,alloc=100k,lock=0")

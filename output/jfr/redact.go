@@ -9,22 +9,21 @@ import (
 	"goprof/profile/redact"
 )
 
-// Redacted counts what was done with a recording's events.
+// Redacted counts what happened to a recording's events.
 type Redacted struct {
 	Chunks int
-	Events int64 // that were kept
-	// Dropped are events of types that no list allows, by name.
+	Events int64 // the kept ones
+	// Dropped counts the events of types in no list, by name.
 	Dropped map[string]int64
-	// Texts is how many texts in events were emptied, because textFields does not list them.
+	// Texts counts the texts in events that were emptied because textFields does not list them.
 	Texts int64
 	// CutOff: the file ends in an incomplete chunk, which is left out. nil: the file ends with a whole chunk.
 	CutOff *BadRecording
 }
 
-// Redact writes a recording again, chunk by chunk, without what a Redactor removes from it. Only listed events, types
-// and fields stay (redact_types.go): all others are left out, in the metadata too. All constants except symbols keep
-// their keys. Numbers and stacks stay as they are. spill makes a file for the events of a chunk that is too large for
-// memory.
+// Redact writes a recording again, chunk by chunk, without what a Redactor removes. Only listed events, types and
+// fields stay (redact_types.go): all others are left out, in the metadata too. All constants except symbols keep their
+// keys. Numbers and stacks stay as they are. spill makes a file for the events of a chunk that is too large for memory.
 func Redact(to io.Writer, file io.ReaderAt, size int64, by *redact.Redactor, spill func() (Spill, error)) (*Redacted,
 	error) {
 	r := &redactor{in: NewReader(file, size, nil), to: to, by: by, symbols: &symbolTable{keys: make(map[string]uint64)},
@@ -65,9 +64,9 @@ type redactor struct {
 	out     *Redacted
 	symbols *symbolTable
 
-	// Of the open chunk.
+	// Data of the open chunk.
 	k       *rawConstants
-	sources map[uint64]string // by class: the file that a class or a function comes from
+	sources map[uint64]string // by class: the file of a class or a function
 	plans   map[*class]*plan
 	kept    *keptTypes
 	metaID  uint64
@@ -97,7 +96,7 @@ func (r *redactor) chunk() error {
 	return r.write(events, constants, metadata)
 }
 
-// readTypes reads the metadata, as a schema and as it stands.
+// readTypes reads the metadata, as a schema and unchanged.
 func (r *redactor) readTypes() *BadRecording {
 	if bad := r.in.readMetadata(); bad != nil {
 		return bad
@@ -148,7 +147,7 @@ func (r *redactor) choose() {
 	}
 }
 
-// countDropped counts the events that were left out. Metadata and constants are no events.
+// countDropped counts the dropped events. Metadata and constants do not count as events.
 func (r *redactor) countDropped() {
 	for id, c := range r.in.schema.byID {
 		if c.event && !r.kept.classes[id] && c.events > 0 {
@@ -157,7 +156,7 @@ func (r *redactor) countDropped() {
 	}
 }
 
-// event makes an event's body again.
+// event writes an event's body again.
 func (r *redactor) event(of *class, b []byte) ([]byte, *BadRecording) {
 	c := newCursor(r.in.body, r.in.base)
 	c.int() // size
@@ -201,7 +200,7 @@ func (r *redactor) write(events *spilled, constants, metadata []byte) error {
 	return err
 }
 
-// spilled are bytes in memory, or in a file when they are many.
+// spilled are bytes in memory, or in a file if there are many.
 type spilled struct {
 	make func() (Spill, error)
 	mem  []byte
@@ -209,10 +208,10 @@ type spilled struct {
 	size int64
 }
 
-// maxInMemory is how much of a chunk's events memory holds.
+// maxInMemory bounds a chunk's events in memory.
 const maxInMemory = 32 << 20
 
-// write keeps bytes in memory, or in a file once there are many.
+// write keeps bytes in memory. If there are many, it writes them to a file.
 func (s *spilled) write(b []byte) (err error) {
 	s.size += int64(len(b))
 	s.mem = append(s.mem, b...)
@@ -248,7 +247,7 @@ func (s *spilled) close() {
 	}
 }
 
-// DroppedNames returns the names of the event types that were left out. The types with most events come first.
+// DroppedNames returns the names of the dropped event types, those with the most events first.
 func (r *Redacted) DroppedNames() []string {
 	return profile.ByCount(r.Dropped)
 }

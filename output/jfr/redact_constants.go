@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// rawConstants are a chunk's constants, undecoded.
+// rawConstants are a chunk's constants, not decoded.
 type rawConstants struct {
 	pools   map[int64]*rawPool
 	symbols map[uint64]string
@@ -16,7 +16,7 @@ type rawConstants struct {
 	met     tally
 }
 
-// rawPool is a pool: its constants in the order in which they were met.
+// rawPool is a pool, with its constants in the order of the file.
 type rawPool struct {
 	at   map[uint64]piece
 	keys []uint64
@@ -58,7 +58,8 @@ func (k *rawConstants) one(c *cursor, class *class, of *checkpoint) {
 	}
 }
 
-// constants writes them again as one checkpoint. The symbols come last: others decide which there are.
+// constants writes the chunk's constants again as one checkpoint. The symbols come last, because the other constants
+// decide which symbols are used.
 func (r *redactor) constants() ([]byte, *BadRecording) {
 	var lists [][]byte
 	symbol := r.in.schema.byName["jdk.types.Symbol"]
@@ -112,8 +113,8 @@ func (r *redactor) constant(b []byte, class *class, key uint64, at piece) ([]byt
 
 func (r *redactor) nameOf(class uint64) string { return r.k.symbols[r.k.classes[class].name] }
 
-// noteSource keeps which file a class comes from, and returns what the file's name means. Source events come before the
-// others of a chunk of ours.
+// noteSource stores the file that a class comes from, and returns the facts about the file's name. In goprof's chunks,
+// source events come before all others.
 func (r *redactor) noteSource(of *class, c cursor) *around {
 	rec := record{}
 	c.value(of, 0, &rec)
@@ -121,26 +122,26 @@ func (r *redactor) noteSource(of *class, c cursor) *around {
 	return &around{class: r.nameOf(rec.numbers[slotType])}
 }
 
-// isImage reports whether a file is one of native code, not a source file.
+// isImage reports whether a file is an image with native code, not a source file.
 func isImage(name string) bool {
 	return strings.HasPrefix(name, "/") || strings.HasPrefix(name, "[") || strings.Contains(name, ".so") ||
 		name != "" && !strings.Contains(name, ".")
 }
 
-// cutImage is an image's name as classes of our files have it. "[vdso]" loses its brackets: JMC takes them for those of
-// an array.
+// cutImage returns an image's name as the classes in goprof's files have it. "[vdso]" loses its brackets: JMC reads
+// them as an array's.
 func cutImage(file string) (class, rest string, found bool) {
 	return strings.Cut(strings.Trim(path.Base(file), "[]"), ".so")
 }
 
 func isSortClass(name string) bool { return name != "" && slices.Contains(sortClasses[:], name) }
 
-// symbolTable gives keys to the new texts of symbols. A text keeps its key in all chunks: a reader assumes that a key
-// that it knows from the last chunk has the same text.
+// symbolTable gives keys to the new texts of symbols. A text keeps its key in all chunks, because readers assume that a
+// key from the last chunk has the same text.
 type symbolTable struct {
 	keys map[string]uint64
 	last uint64
-	// Of the open chunk.
+	// Symbols of the open chunk.
 	seen map[uint64]bool
 	list []usedSymbol
 }
@@ -153,11 +154,11 @@ type usedSymbol struct {
 func (t *symbolTable) beginChunk() {
 	t.seen, t.list = make(map[uint64]bool), nil
 	if len(t.keys) > maxSymbols {
-		clear(t.keys) // a text that comes again gets a new key
+		clear(t.keys) // a text that occurs again gets a new key
 	}
 }
 
-// maxSymbols bounds how many are known from chunk to chunk.
+// maxSymbols bounds the symbols that are kept from chunk to chunk.
 const maxSymbols = 1 << 20
 
 func (t *symbolTable) key(text string) uint64 {

@@ -32,7 +32,7 @@ func (k *keptTypes) choose(e *element) {
 func (k *keptTypes) filter(e *element) *element {
 	out := &element{name: e.name}
 	for i := 0; i < len(e.attributes); i += 2 {
-		if key := e.attributes[i]; e.name != "region" || key == "gmtOffset" { // a region says where the machine stands
+		if key := e.attributes[i]; e.name != "region" || key == "gmtOffset" { // a region shows where the machine is
 			out.attributes = append(out.attributes, key, e.attributes[i+1])
 		}
 	}

@@ -27,7 +27,7 @@ func redacted(t testing.TB, file []byte) ([]byte, *Redacted) {
 	return out.Bytes(), r
 }
 
-// secretive is a recording of several chunks in which every name is a secret.
+// secretive is a recording of several chunks in which every name is secret.
 func secretive(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -66,7 +66,7 @@ func secretive(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// TestRedact: none of the secret names is left. What may stay does. The samples have the same number, depths and
+// TestRedact: none of the secret names is left. Permitted names stay. The samples have the same number, depths and
 // times.
 func TestRedact(t *testing.T) {
 	file := secretive(t)
@@ -140,7 +140,7 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
-// TestUserEvents: a program may make up events of its own. async-profiler notes them by the program's own names.
+// TestUserEvents: a program may define events of its own. async-profiler writes them under the program's own names.
 func TestUserEvents(t *testing.T) {
 	pool := &class{name: "profiler.types.UserEventType", simple: true}
 	if m := meaningOf(pool, &field{name: "name"}); m != secretText {

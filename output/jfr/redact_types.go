@@ -2,12 +2,12 @@ package jfr
 
 import "strings"
 
-// keptTypePrefixes are where types lie that are no events and stay: the JDK's, async-profiler's and ours.
+// keptTypePrefixes are the packages of types that are not events and stay: the JDK's, async-profiler's and goprof's.
 var keptTypePrefixes = []string{"java.lang.", "jdk.types.", "jdk.jfr.", "jdk.settings.", "profiler.types.", "goprof."}
 
 // keptEvents are the events that stay: those of the JDK, of async-profiler and of goprof that are listed here. All
-// others are dropped: those that hold system properties, the environment, other processes, thread dumps, flags with
-// texts, files of libraries, and all events of applications.
+// others are dropped: those with system properties, the environment, other processes, thread dumps, flags with texts,
+// files of libraries, and all events of applications.
 var keptEvents = listOf(`
 	goprof.Recording goprof.Account goprof.Unseen goprof.Pauses goprof.Note goprof.Source goprof.Mark goprof.SampleDetail
 	goprof.EventKind goprof.EventCount goprof.EarlierName goprof.IOCall goprof.IOSum
@@ -57,15 +57,15 @@ var keptEvents = listOf(`
 	jdk.BooleanFlagChanged jdk.IntFlagChanged jdk.UnsignedIntFlagChanged jdk.LongFlagChanged
 	jdk.UnsignedLongFlagChanged jdk.DoubleFlagChanged jdk.MethodTrace jdk.MethodTiming`)
 
-// meaning is what a text of a recording means. It decides what becomes of the text.
+// meaning is the meaning of a text in a recording. It decides how the text is redacted.
 type meaning uint8
 
 const (
-	secretText meaning = iota // unknown: it is emptied
-	vmText                    // a word of the JVM's or of ours
+	secretText meaning = iota // unknown, so it is emptied
+	vmText                    // a word of the JVM or of goprof
 	threadText
 	pathText
-	targetText // a path, or who is at the other end
+	targetText // a path, or a peer
 	versionText
 	programText
 	sentence
@@ -80,10 +80,11 @@ const (
 	loaderText
 	sourceText
 	buildText
-	eventTypeText // the type of an event: a name that stays, or nothing
+	eventTypeText // the type of an event: a kept name, or nothing
 )
 
-// textFields say what the texts of events and constants are: "type.field". Texts that are not listed here are emptied.
+// textFields are the meanings of the texts of events and constants, by "type.field". Texts that are not listed here are
+// emptied.
 var textFields = map[string]meaning{
 	"goprof.Recording.version": versionText, "goprof.Recording.host": hostText,
 	"goprof.Recording.mainClass": programText,
@@ -125,11 +126,11 @@ var textFields = map[string]meaning{
 	"jdk.types.Module.name":       moduleText, "jdk.types.Module.version": versionText,
 	"jdk.types.Module.location": locationText, "jdk.types.ClassLoader.name": loaderText,
 
-	// This event names methods as texts, not by references.
+	// This event has method names as texts, not references.
 	"jdk.types.CalleeMethod.type": classText, "jdk.types.CalleeMethod.descriptor": descriptorText,
 }
 
-// vmPools are types with one text each that only the JVM, async-profiler or goprof makes.
+// vmPools are types with one text each, which only the JVM, async-profiler or goprof makes.
 var vmPools = listOf(`jdk.types.FrameType jdk.types.ThreadState jdk.types.GCName jdk.types.GCCause jdk.types.GCWhen
 	jdk.types.VMOperationType jdk.types.CompilerPhaseType jdk.types.CodeBlobType jdk.types.InflateCause
 	jdk.types.MetadataType jdk.types.MetaspaceObjectType jdk.types.ReferenceType jdk.types.G1HeapRegionType

@@ -2,7 +2,7 @@ package jfr
 
 import "goprof/profile/redact"
 
-// action is what becomes of a field.
+// action is what redaction does with a field.
 type action uint8
 
 const (
@@ -11,17 +11,17 @@ const (
 	changeText
 	changeSymbol
 	zeroKey // a reference to a text with an unknown meaning
-	goInto  // a structure of which something changes
+	goInto  // a structure in which something changes
 )
 
-// plan is what becomes of the fields of a type.
+// plan is the actions for the fields of a type.
 type plan struct {
 	actions  []action
 	meanings []meaning
 	asItIs   bool
 }
 
-// plan makes the plan of a type. A type that holds itself is not copied as it is.
+// plan makes the plan of a type. A type that contains itself is never copied unchanged.
 func (r *redactor) plan(of *class) *plan {
 	if p := r.plans[of]; p != nil {
 		return p
@@ -63,10 +63,10 @@ func (r *redactor) action(f *field) action {
 	return copyField
 }
 
-// around is what is known of the owner of a name. The meaning of the name depends on the owner.
+// around is what is known about the owner of a name. The meaning of the name depends on its owner.
 type around struct {
-	class  string // of a method or a source, as the file has it
-	source string // the file that the class comes from, where the recording says it
+	class  string // of a method or a source, by the file's name for it
+	source string // the source file of the class, if the recording has it
 }
 
 // value appends a redacted value to b. It must read the whole value, even if parts are left out.
@@ -105,7 +105,7 @@ func (r *redactor) value(c *cursor, of *class, b []byte, depth int, in *around) 
 	return b
 }
 
-// single appends one value to b, as its action says.
+// single appends one value to b, after the given action.
 func (r *redactor) single(c *cursor, f *field, do action, m meaning, b []byte, depth int, in *around) []byte {
 	switch do {
 	case changeSymbol:
@@ -135,7 +135,7 @@ func (r *redactor) single(c *cursor, f *field, do action, m meaning, b []byte, d
 	}
 }
 
-// meant are the ways to redact texts that need nothing but the text.
+// meant are the functions for texts that can be redacted without other facts.
 var meant = map[meaning]func(*redact.Redactor, string) string{
 	vmText: (*redact.Redactor).JVMText, threadText: (*redact.Redactor).ThreadName, pathText: (*redact.Redactor).Path,
 	targetText: (*redact.Redactor).Target, versionText: (*redact.Redactor).Version,
@@ -163,7 +163,7 @@ func (r *redactor) text(m meaning, s string, in *around) string {
 }
 
 // className redacts the name of a class. Code without a class has another name there: its image's name without the
-// ending, or a sort of code.
+// ending, or a kind of code.
 func (r *redactor) className(name string, in *around) string {
 	if in != nil && isImage(in.source) {
 		class, _, _ := cutImage(r.by.Path(in.source))

@@ -7,7 +7,7 @@ const maxCount = 1 << 16
 
 // leafFacts are the fields of a sample's events that come from the leaf of its stack.
 type leafFacts struct {
-	native bool // a thread executes native code if its leaf does; a stub is part of Java's
+	native bool // the leaf is native code; a stub counts as Java
 	sure   profile.Certainty
 }
 
@@ -25,7 +25,7 @@ func leafOf(s *profile.Stack) (l leafFacts) {
 	return l
 }
 
-// trace is a stack as the events of a chunk refer to it.
+// trace is a stack in the form in which a chunk's events refer to it.
 type trace struct {
 	key  uint64
 	leaf leafFacts
@@ -34,8 +34,8 @@ type trace struct {
 // frameType is a key of the pool of frame types.
 type frameType byte
 
-// The numbers are async-profiler's, whose converter colours by them. Its Kernel would be 5; that number is left out:
-// where it is there, the converter takes "Native" for C and hides the class of Java's native methods.
+// The numbers are async-profiler's, by which its converter chooses colours. Its Kernel would be 5, but that number is
+// left out: if a file has it, the converter reads "Native" as C and hides the class of Java's native methods.
 const (
 	frameInterpreted frameType = 0
 	frameCompiled    frameType = 1
@@ -69,7 +69,7 @@ func frameTypeOf(k profile.Kind) frameType {
 	return frameCPP
 }
 
-// stateNames are the names of profile.State's values. The first five are the JDK's own (jfrThreadState.cpp).
+// stateNames are the names for profile.State's values. The first five are the JDK's own (jfrThreadState.cpp).
 var stateNames = []string{
 	profile.Running:  "STATE_RUNNABLE",
 	profile.Blocked:  "STATE_BLOCKED_ON_MONITOR_ENTER",

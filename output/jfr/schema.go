@@ -9,17 +9,17 @@ import (
 
 const maxValueDepth = 16
 
-// schema is what one chunk's metadata says: how each type's values are written.
+// schema is the contents of one chunk's metadata: how each type's values are written.
 type schema struct {
 	byID   map[int64]*class
 	byName map[string]*class
-	low    []*class // by id, of small ids: each event is looked up
+	low    []*class // small ids, by id: each event is looked up
 }
 
 // lowTypes bounds the ids that are looked up without a map. The JDK's are below 2,000.
 const lowTypes = 1 << 12
 
-// find returns the type with an id; nil if there is none.
+// find returns the type with an id. It is nil if there is none.
 func (s *schema) find(id uint64) *class {
 	if id < uint64(len(s.low)) {
 		return s.low[id]
@@ -33,15 +33,15 @@ type class struct {
 	event  bool
 	fields []field
 	simple bool   // one field, a string
-	flat   bool   // nothing but whole numbers
-	slots  []slot // of the fields of a flat class
-	plain  bool   // no arrays, and nothing that has fields itself
+	flat   bool   // only integers
+	slots  []slot // slots of the fields of a flat class
+	plain  bool   // no arrays, and no fields with fields of their own
 	single bool   // a primitive type or a string, of this form
 	form   form
 	stack  bool  // an event with a stack trace
-	texts  bool  // its texts are read, too
-	wanted bool  // an event that the reader hands out
-	events int64 // that were counted: Reader.Tally
+	texts  bool  // its texts are also read
+	wanted bool  // an event that the reader returns
+	events int64 // number of counted ones: Reader.Tally
 }
 
 type field struct {
@@ -70,7 +70,7 @@ var forms = map[string]form{
 	"float": formFloat, "double": formDouble, "java.lang.String": formText,
 }
 
-// slot is where in a record a field's value is kept.
+// slot is the place of a field's value in a record.
 type slot uint8
 
 const (
@@ -112,7 +112,7 @@ const (
 
 // eventSlots has the fields of events that goprof understands, by their names in the events of the JDK and of
 // async-profiler. If an event has several fields for one slot, the last counts: for an allocation in a new TLAB that is
-// the TLAB's size, for which the sample stands.
+// the TLAB's size, which the sample stands for.
 var eventSlots = map[string]slot{
 	"startTime": slotStart, "duration": slotDuration,
 	"sampledThread": slotThread, "eventThread": slotThread, "thread": slotThread,
@@ -129,7 +129,7 @@ var eventSlots = map[string]slot{
 // sourceSlots are the slots of the source events, which come first in the chunks of our files.
 var sourceSlots = map[string]slot{"class": slotType, "file": slotSource, "build": slotBuild}
 
-// constantSlots are the fields of constants that are understood.
+// constantSlots are the fields of constants that goprof understands.
 var constantSlots = map[string]map[string]slot{
 	"java.lang.Class": {"name": slotName},
 	"java.lang.Thread": {"osName": slotName, "osThreadId": slotTID, "javaName": slotJavaName, "javaThreadId": slotJavaID,
@@ -139,7 +139,6 @@ var constantSlots = map[string]map[string]slot{
 	"jdk.types.StackFrame": {"method": slotMethod, "lineNumber": slotLine, "bytecodeIndex": slotBCI, "type": slotType},
 }
 
-// newSchema makes the schema of a chunk's metadata.
 func newSchema(root *element) *schema {
 	s := &schema{byID: make(map[int64]*class), byName: make(map[string]*class)}
 	s.add(root, nil)
@@ -147,7 +146,7 @@ func newSchema(root *element) *schema {
 	return s
 }
 
-// add adds the types at and below an element. of is the class that the element belongs to.
+// add adds the types of an element and its children. of is the class that the element belongs to.
 func (s *schema) add(e *element, of *class) {
 	switch {
 	case e.name == "class":
@@ -228,12 +227,12 @@ func (f *field) formOf() form {
 	return formStruct
 }
 
-// record is what one value's slots held.
+// record holds the values of one event or constant, by slot.
 type record struct {
 	numbers [numSlots]uint64
 	texts   [numSlots]text
 	frames  []rawFrame
-	noTexts bool // they are skipped
+	noTexts bool // texts are skipped
 }
 
 type rawFrame struct {
@@ -241,12 +240,12 @@ type rawFrame struct {
 	line, bci    int32
 }
 
-// value reads a value of a class. With no record it is skipped.
+// value reads a value of a class. Without a record, the value is skipped.
 func (c *cursor) value(of *class, depth int, into *record) {
 	if depth > maxValueDepth {
 		c.fail("%s: values more than %d deep", of.name, maxValueDepth)
 	}
-	if of.single { // as constants may be
+	if of.single { // as some constants are
 		c.single(&field{form: of.form, class: of}, depth, into)
 		return
 	}
@@ -298,11 +297,11 @@ func (c *cursor) tooManyFrames() {
 	c.bad.TooMuch = true
 }
 
-// flats reads n values of a flat class if they are a stack's frames, and passes over others: a recording has millions
-// of frames, which are read when an event refers to them.
+// flats reads n values of a flat class if they are a stack's frames, and skips others: a recording has millions of
+// frames, which are read only when an event refers to them.
 func (c *cursor) flats(n int, of *class, frames bool, into *record) {
 	if c.steps -= n * (1 + len(of.fields)); c.steps < 0 {
-		c.step() // which says so
+		c.step() // sets the error
 		return
 	}
 	if !frames {
@@ -343,7 +342,7 @@ func (c *cursor) frames(n int, of *class, into *record) {
 
 func (c *cursor) plain(of *class, depth int, into *record) {
 	if c.steps -= len(of.fields); c.steps < 0 {
-		c.step() // which says so
+		c.step() // sets the error
 		return
 	}
 	for i := range of.fields {
@@ -358,7 +357,7 @@ func (c *cursor) plain(of *class, depth int, into *record) {
 
 func (c *cursor) numbers(of *class, into *record) {
 	if c.steps -= len(of.fields); c.steps < 0 {
-		c.step() // which says so
+		c.step() // sets the error
 		return
 	}
 	for i := range of.fields {
@@ -410,7 +409,7 @@ func (c *cursor) single(f *field, depth int, into *record) {
 			c.fail("field %s is of type %d, which there is not", f.name, f.typ)
 			return
 		}
-		if f.slot != slotFrames { // its fields are not those of the whole
+		if f.slot != slotFrames { // frames have fields of their own
 			into = nil
 		}
 		c.value(f.class, depth+1, into)

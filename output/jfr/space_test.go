@@ -11,7 +11,7 @@ import (
 	"goprof/profile"
 )
 
-// TestSpaceShrinks: a chunk with many constants does not keep its space until the end of the file.
+// TestSpaceShrinks: a chunk with many constants does not keep its memory until the end of the file.
 func TestSpaceShrinks(t *testing.T) {
 	var file bytes.Buffer
 	w := NewWriter(&file, Options{})
@@ -26,7 +26,7 @@ func TestSpaceShrinks(t *testing.T) {
 	for i := range 2000 {
 		sample(fmt.Sprintf("shop.%s%d.run", long, i))
 	}
-	const small = 4 // chunks behind the large one
+	const small = 4 // chunks after the large one
 	for range small {
 		at += 2 * time.Minute
 		sample("shop.Small.run")
@@ -49,7 +49,7 @@ func TestSpaceShrinks(t *testing.T) {
 	}
 }
 
-// TestStacksAreBounded: the stacks that a reader keeps take as much memory as maxCachedFrames allows.
+// TestStacksAreBounded: the stacks that a reader keeps take no more memory than maxCachedFrames allows.
 func TestStacksAreBounded(t *testing.T) {
 	var file bytes.Buffer
 	w := NewWriter(&file, Options{ChunkBytes: 64 << 20})
@@ -58,7 +58,7 @@ func TestStacksAreBounded(t *testing.T) {
 	for range depth {
 		stack.Frames = append(stack.Frames, javaFrame(profile.C2, "shop.Deep.run", 1, 1))
 	}
-	const different = maxCachedFrames/depth + 1 // too many for one space, so each round makes all of them anew
+	const different = maxCachedFrames/depth + 1 // too many for one space, so each round makes all stacks again
 	for i := range 3 * different {
 		stack.Frames[0].Line = int32(i % different)
 		if err := w.Sample(&profile.Sample{At: moment(0), Thread: worker, Stack: stack, CPU: 1}); err != nil {

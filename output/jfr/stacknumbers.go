@@ -7,20 +7,20 @@ import (
 	"goprof/profile"
 )
 
-// stackNumbers gives stacks their numbers. Equal stacks have the same number most of the time, in all chunks of a file.
+// stackNumbers gives numbers to stacks. Equal stacks mostly have the same number in all chunks of a file.
 type stackNumbers struct {
-	last     uint64      // that was given out
+	last     uint64      // last used number
 	byFrames numberTable // by Fingerprint
 	prints   profile.Fingerprinter
 
-	// byBytes is a cache before byFrames, by a stack's bytes in the file: the stack need not be decoded for its number.
-	// It is valid as long as keys keep their meaning, and only for stacks whose constants are in the chunk.
+	// byBytes is a cache in front of byFrames, by a stack's bytes in the file: a stack that it finds need not be decoded.
+	// It is valid as long as keys keep their meanings, and only for stacks whose constants are in the chunk.
 	byBytes numberTable
 	seeds   [2]maphash.Seed
-	types   map[uint64]string // of frames, by their keys
+	types   map[uint64]string // of frames, by key
 }
 
-// begin begins a chunk. changed says that keys may have other meanings than in the chunk before.
+// begin begins a chunk. changed: keys may have other meanings than in the previous chunk.
 func (n *stackNumbers) begin(changed bool, types map[uint64]string) {
 	if changed || !maps.Equal(types, n.types) {
 		n.forgetBytes()
@@ -33,7 +33,7 @@ func (n *stackNumbers) forgetBytes() {
 	n.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 }
 
-// forgetFrames is to be called where Funcs are forgotten: a Fingerprint contains their addresses.
+// forgetFrames must be called when Funcs are forgotten: a Fingerprint contains their addresses.
 func (n *stackNumbers) forgetFrames() {
 	n.byFrames, n.prints = numberTable{}, profile.NewFingerprinter()
 }
@@ -49,7 +49,7 @@ func (n *stackNumbers) keepBytes(hash [2]uint64, number uint64) {
 	*n.byBytes.find(hash) = number
 }
 
-// ofFrames returns the number of a stack. A stack that was met long ago may get another one.
+// ofFrames returns the number of a stack. A stack that occurred long ago may get a new number.
 func (n *stackNumbers) ofFrames(s *profile.Stack) uint64 {
 	if n.byFrames.used >= maxNumbers {
 		n.byFrames.reset()
@@ -62,10 +62,10 @@ func (n *stackNumbers) ofFrames(s *profile.Stack) uint64 {
 	return *at
 }
 
-// maxNumbers bounds the stacks whose numbers are known at the same time, of some 50 to 100 bytes each.
+// maxNumbers bounds the stacks whose numbers are kept at the same time, of some 50 to 100 bytes each.
 const maxNumbers = 1 << 18
 
-// number returns the number of the stack of a key; 0 if there is none, or if it has no frames.
+// number returns the number of the stack with this key. It is 0 if there is none, or if it has no frames.
 func (m *stackMaker) number(key uint64) (uint64, *BadRecording) {
 	at := m.k.piece(key)
 	if at == nil {
@@ -74,7 +74,7 @@ func (m *stackMaker) number(key uint64) (uint64, *BadRecording) {
 	if at.number != 0 {
 		return at.number, nil
 	}
-	if m.k.sources.takeChanged() { // they stand in events of the chunk
+	if m.k.sources.takeChanged() { // sources are in events of the chunk
 		m.numbers.forgetBytes()
 	}
 	hash := m.numbers.hash(at.bytes())
@@ -95,8 +95,8 @@ func (m *stackMaker) number(key uint64) (uint64, *BadRecording) {
 	return at.number, nil
 }
 
-// whole reports whether the chunk has all methods of a stack. goprof's chunks always do. In files of others a chunk may
-// lack a method that another chunk has: then the same bytes mean another stack. So each stack is checked.
+// whole reports whether the chunk has all methods of a stack. goprof's chunks always do. In files of other tools a
+// chunk may lack a method that another chunk has. Then the same bytes mean another stack. So each stack is checked.
 func (m *stackMaker) whole(at *piece) bool {
 	if m.ours {
 		return true

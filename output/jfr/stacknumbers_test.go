@@ -8,7 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// TestNoFramesTakeNoRoom: events of a stack without frames leave the tables as they are.
+// TestNoFramesTakeNoRoom: events with a stack without frames do not change the tables.
 func TestNoFramesTakeNoRoom(t *testing.T) {
 	var file bytes.Buffer
 	w := NewWriter(&file, Options{})
@@ -31,8 +31,8 @@ func TestNoFramesTakeNoRoom(t *testing.T) {
 	}
 }
 
-// TestLackingMethods: a stack of another tool's file keeps its number as long as chunks have its methods. In a chunk
-// that lacks them it is another stack.
+// TestLackingMethods: a stack in another tool's file keeps its number as long as chunks have its methods. In a chunk
+// without them it is another stack.
 func TestLackingMethods(t *testing.T) {
 	var file bytes.Buffer
 	w := NewWriter(&file, Options{})

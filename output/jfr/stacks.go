@@ -8,50 +8,50 @@ import (
 )
 
 const (
-	maxFuncs      = 1 << 18 // that are known at the same time
+	maxFuncs      = 1 << 18 // kept at the same time
 	maxFrames     = 1 << 16 // of one stack
-	maxMadeFrames = 1 << 28 // of a chunk's stacks, counted each time that a stack is made
+	maxMadeFrames = 1 << 28 // of a chunk's stacks, counted each time a stack is made
 	// maxCachedFrames bounds the frames of a stackSpace, of 40 bytes each. A stack counts as one more frame. With stacks
 	// of 20 frames they take some 21 MB.
 	maxCachedFrames = 1 << 19
 )
 
-// stackMaker makes profile's stacks of a chunk's constants.
+// stackMaker makes profile.Stacks from a chunk's constants.
 type stackMaker struct {
 	k      *constants
 	schema *schema
-	// kernelKnown says that the file has the frame types Kernel and Native. So async-profiler wrote it, and Native is C
-	// code. In the JDK's files Native is a Java method that is native.
+	// kernelKnown: the file has the frame types Kernel and Native. So async-profiler wrote it, and Native is C code. In
+	// the JDK's files, Native is a native Java method.
 	kernelKnown bool
 	ours        bool // goprof wrote the chunk
 
-	// Of the whole file: a stack keeps its number from chunk to chunk, and so do its functions.
+	// Facts of the whole file: stacks and functions keep their numbers from chunk to chunk.
 	funcs   map[funcText]*profile.Func
-	known   table[knownFunc] // by method: a cache before funcs
+	known   table[knownFunc] // by method: a cache in front of funcs
 	numbers stackNumbers
 
 	code   map[codeKey]code        // of the chunk
-	recent [recentCodes]recentCode // of the chunk, by a part of their keys that is as good as random
-	space  stackSpace              // for stacks that are kept
+	recent [recentCodes]recentCode // of the chunk, by a part of their keys that is practically random
+	space  stackSpace              // for kept stacks
 	turn   uint32                  // how often the space was emptied
-	all    int                     // frames that were made of this chunk's
-	frames *class                  // of the frames of the chunk's stacks, if they are as in all known files
+	all    int                     // number of frames made in this chunk
+	frames *class                  // the class of the frames of stacks, if it is as in all known files
 	kept   callers
 	record record
-	starts []uint32 // of the stack that is being made: see keptStack
+	starts []uint32 // of the current stack: see keptStack
 }
 
-// stackSpace is room for stacks, which are forgotten all together. A recording has tens of millions of frames: to
-// allocate each would be most of the cost of reading.
+// stackSpace is room for stacks, which are forgotten all together. A recording has tens of millions of frames:
+// allocating each would be most of the cost of reading.
 type stackSpace struct {
 	stacks slabs[profile.Stack]
 	frames slabs[profile.Frame]
-	kept   int // frames
+	kept   int // number of frames
 }
 
 type codeKey struct{ method, kind uint64 }
 
-// recentCode is an entry of the cache in front of the map. Most frames of a stack are in other stacks, too.
+// recentCode is an entry of the cache in front of the map. Most frames of a stack are also in other stacks.
 type recentCode struct {
 	key codeKey
 	code
@@ -63,12 +63,12 @@ const recentCodes = 1 << 15
 // the most frequent methods mostly have the smallest keys.
 func recentPlace(raw *rawFrame) uint64 { return (raw.method + raw.kind*recentCodes/8*3) % recentCodes }
 
-// code is what frames of a codeKey have in common.
+// code is what all frames with a codeKey have in common.
 type code struct {
 	fn   *profile.Func
 	sort codeSort
 	kind profile.Kind
-	why  profile.Reason // of a truncation
+	why  profile.Reason // for a truncation
 	// known is false in an empty entry of the cache.
 	known bool
 }
@@ -100,7 +100,7 @@ func (m *stackMaker) forget() {
 	m.space.reset()
 }
 
-// stack returns the stack of a key, if there is one. The stack is valid until the next call. Mostly, the same key gives
+// stack returns the stack of a key, if there is one. The stack is valid until the next call. The same key mostly gives
 // the same pointer.
 func (m *stackMaker) stack(key uint64) (*profile.Stack, *BadRecording) {
 	at := m.k.piece(key)
@@ -120,7 +120,7 @@ func (m *stackMaker) stack(key uint64) (*profile.Stack, *BadRecording) {
 	return s, nil
 }
 
-// read reads a stack. With an error it is nil.
+// read reads a stack. It returns nil after an error.
 func (m *stackMaker) read(c *cursor) *profile.Stack {
 	m.record.frames, m.starts = m.record.frames[:0], m.starts[:0]
 	cut, n := m.head(c)
@@ -164,8 +164,8 @@ func (m *stackMaker) read(c *cursor) *profile.Stack {
 	return s
 }
 
-// head reads a stack's beginning: whether it is cut, and how many frames it has. If the frames are not as in all known
-// files, head reads them, too.
+// head reads a stack's beginning: whether it is cut, and how many frames it has. If frames have another form than in
+// all known files, head reads them, too.
 func (m *stackMaker) head(c *cursor) (cut bool, frames int) {
 	if m.frames == nil {
 		m.record.numbers[slotTruncated] = 0
@@ -179,8 +179,8 @@ func (m *stackMaker) head(c *cursor) (cut bool, frames int) {
 	return cut, frames
 }
 
-// plainFrames returns the class of a stack's frames, if the stack is written as in all known files: a byte, and frames
-// of whole numbers.
+// plainFrames returns the class of a stack's frames if the stack is written as in all known files: a byte, and frames
+// of integers.
 func (s *schema) plainFrames() *class {
 	of := s.byName[stackTraceName]
 	if of == nil || len(of.fields) != 2 {
@@ -194,7 +194,7 @@ func (s *schema) plainFrames() *class {
 	return frames.class
 }
 
-// stack returns an empty stack with room for so many frames.
+// stack returns an empty stack with room for frames.
 func (p *stackSpace) stack(frames int) *profile.Stack {
 	p.kept += frames + 1
 	s := &p.stacks.take(1)[0]
@@ -211,9 +211,9 @@ func (p *stackSpace) reset() {
 // slabs allocates slices that are all freed together.
 type slabs[T any] struct {
 	all  [][]T
-	at   int // the slab that slices are cut from
-	used int // of it
-	size int // of all
+	at   int // index of the slab that slices are cut from
+	used int // used part of that slab
+	size int // total size
 }
 
 const slabSize = 1 << 12
@@ -231,8 +231,8 @@ func (s *slabs[T]) take(n int) []T {
 	return s.all[s.at][from:s.used:s.used]
 }
 
-// reset takes all slices back. It drops all slabs if too much of them was wasted, because they were too short for the
-// next slice.
+// reset takes back all slices. It drops all slabs if too much of them was unused, because their ends were too short for
+// the next slice.
 func (s *slabs[T]) reset() {
 	if s.size > 2*maxCachedFrames {
 		s.all, s.size = nil, 0
@@ -240,8 +240,8 @@ func (s *slabs[T]) reset() {
 	s.at, s.used = 0, 0
 }
 
-// fill makes the frames of a stack that has room for them. hidden is how many of raws are left out because they only
-// say why the stack is cut. atRoot says that the last of raws is such a frame.
+// fill makes the frames of a stack, which has room for them. hidden is how many of raws are left out because they only
+// show why the stack is cut. atRoot: the last of raws is such a frame.
 func (m *stackMaker) fill(s *profile.Stack, raws []rawFrame) (hidden int, atRoot bool) {
 	frames, n := s.Frames[:cap(s.Frames)], 0
 	for i := range raws {
@@ -286,7 +286,7 @@ func (m *stackMaker) lookUp(into *recentCode, raw *rawFrame) {
 	m.code[into.key], into.code = c, c
 }
 
-// sort returns the sort of a frame by its type and, in files of goprof, by its class.
+// sort returns the kind of a frame's code, by its type and, in goprof's files, by its class.
 func (m *stackMaker) sort(raw *rawFrame) (codeSort, profile.Kind) {
 	switch m.k.texts[frameTypeName][raw.kind] {
 	case "Interpreted":
@@ -302,7 +302,7 @@ func (m *stackMaker) sort(raw *rawFrame) (codeSort, profile.Kind) {
 	case "Kernel":
 		return nativeCode, profile.Kernel
 	case "C++":
-	default: // "JIT compiled"; a name that is new is Java's, too
+	default: // "JIT compiled"; a new name is Java's, too
 		return javaCode, profile.C2
 	}
 	if m.ours {
@@ -335,11 +335,11 @@ func (m *stackMaker) reason(method uint64) profile.Reason {
 
 type funcText struct {
 	class, name, source string
-	build               string // of native code
+	build               string // for native code
 	java                bool
 }
 
-// function returns a method's Func. It is the same in the whole file.
+// function returns a method's Func. A method has one Func in the whole file.
 func (m *stackMaker) function(key uint64, sort codeSort) *profile.Func {
 	method := m.k.methods.get(key)
 	from := m.k.sources.get(method.class)
@@ -377,7 +377,7 @@ func (t *funcText) function() *profile.Func {
 	return &profile.Func{Name: name, File: t.source}
 }
 
-// className returns a class as Java has it: java.lang.String, int[][].
+// className returns a class's name in Java's spelling: java.lang.String, int[][].
 func className(symbol string) string {
 	if symbol == unknownClass {
 		return profile.UnknownClass
@@ -392,7 +392,7 @@ func className(symbol string) string {
 			name = p
 		} else if rest, ok := strings.CutPrefix(name, "L"); ok {
 			name = strings.TrimSuffix(rest, ";")
-		} else { // "[unknown class]", as files of goprof once had it, is no array
+		} else { // "[unknown class]", from older versions of goprof, is not an array
 			name, dimensions = symbol, 0
 		}
 	}

@@ -2,19 +2,19 @@ package jfr
 
 import "slices"
 
-// table holds a chunk's constants of one type by their keys. Small keys need no map. A table remembers the keys of
-// earlier chunks: in most files a key means the same in all chunks.
+// table holds a chunk's constants of one type by key. Small keys need no map. A table remembers the keys of earlier
+// chunks: in most files a key has the same meaning in all chunks.
 type table[V comparable] struct {
 	low   []constantOf[V] // by key
 	rest  map[uint64]constantOf[V]
 	chunk uint32
-	// changed says that a key may mean something else than it meant in a chunk before.
+	// changed: a key may mean something else than in an earlier chunk.
 	changed bool
 }
 
 type constantOf[V any] struct {
 	v     V
-	chunk uint32 // the last one that had the key; 0 if none had
+	chunk uint32 // the last chunk with the key; 0 if there was none
 }
 
 const (
@@ -41,7 +41,7 @@ func (t *table[V]) find(key uint64) (c constantOf[V]) {
 	return c
 }
 
-// get is the constant of a key; the zero value if there is none.
+// get returns the constant of a key in this chunk. It is the zero value if there is none.
 func (t *table[V]) get(key uint64) (v V) {
 	if c := t.find(key); c.chunk == t.chunk {
 		v = c.v
@@ -49,12 +49,12 @@ func (t *table[V]) get(key uint64) (v V) {
 	return v
 }
 
-// last returns the newest constant of a key, which may be of an earlier chunk.
+// last returns the newest constant of a key, possibly from an earlier chunk.
 func (t *table[V]) last(key uint64) V { return t.find(key).v }
 
 func (t *table[V]) has(key uint64) bool { return t.find(key).chunk == t.chunk }
 
-// keepFirst gives a key its constant, if it has none.
+// keepFirst sets the constant of a key, if it has none.
 func (t *table[V]) keepFirst(key uint64, v V) {
 	last := t.find(key)
 	if last.chunk == t.chunk {
@@ -74,7 +74,7 @@ func (t *table[V]) keepFirst(key uint64, v V) {
 	t.low[key] = constantOf[V]{v, t.chunk}
 }
 
-// takeChanged reports whether a key may mean something else than when takeChanged was called last.
+// takeChanged reports whether a key may have got another meaning since the last call of takeChanged.
 func (t *table[V]) takeChanged() bool {
 	changed := t.changed
 	t.changed = false

@@ -7,28 +7,28 @@ import (
 	"goprof/profile"
 )
 
-// threads are the threads of a chunk. Samples may know one thread by several names: the program renames it, or one part
-// of a recording never learns its Java name. Viewers show a thread for each constant, so a thread is one constant with
-// its last name, which is written when the chunk ends. Its earlier names are events.
+// threads are the threads of a chunk. Samples may have several names for one thread: the program renames it, or one
+// part of a recording never gets its Java name. Viewers show a thread for each constant. So a thread is one constant
+// with its last name, which is written when the chunk ends. Its earlier names are events.
 type threads struct {
 	list  []chunkThread
-	of    map[profile.Thread]int   // places in list, by all that samples say
-	at    profile.ByThread[uint64] // a cache before of
-	byTID map[int]int              // the last one of a tid
+	of    map[profile.Thread]int   // indexes in list, by everything that samples know about a thread
+	at    profile.ByThread[uint64] // a cache in front of of
+	byTID map[int]int              // the last one with a tid
 
-	last   uint64                 // key given out
-	before map[int]profile.Thread // whose key was its tid in the chunk before
+	last   uint64                 // last used key
+	before map[int]profile.Thread // threads whose key was their tid in the previous chunk
 }
 
 type chunkThread struct {
 	key     uint64
 	is      profile.Thread
 	earlier []string
-	ended   bool // what the tid stands for later is another thread
+	ended   bool // later uses of the tid are another thread
 }
 
-// firstThreadKey lies above every tid (PID_MAX_LIMIT of the kernel, 1 << 22): a thread's key is its tid where it can
-// be, because async-profiler's converter shows keys as tids.
+// firstThreadKey is the first key that is no tid: tids are smaller (PID_MAX_LIMIT of the kernel, 1 << 22). A thread's
+// key is its tid if possible, because async-profiler's converter shows keys as tids.
 const firstThreadKey = 1 << 22
 
 func newThreads() threads {
@@ -74,7 +74,7 @@ func (ts *threads) place(t *profile.Thread) int {
 	switch was := (chunkThread{is: before}); {
 	case t.TID <= 0 || t.TID >= firstThreadKey || taken || known && !was.isSame(t),
 		known && before.JavaName == "" && t.JavaName != "", known && t.Virtual && before != *t:
-		// The JDK's reader takes a key of the last chunk for the same constant, which has no name.
+		// The JDK's reader would use the constant of this key in the last chunk, which has no name.
 		ts.last++
 		made.key = ts.last
 	case known && single:
@@ -86,7 +86,7 @@ func (ts *threads) place(t *profile.Thread) int {
 }
 
 // isSame reports whether a sample with this thread's tid is of this thread. Threads that share a tid have different
-// numbers of the JVM's.
+// numbers in the JVM.
 func (c *chunkThread) isSame(t *profile.Thread) bool {
 	switch {
 	case c.is.Virtual || t.Virtual:
@@ -97,10 +97,10 @@ func (c *chunkThread) isSame(t *profile.Thread) bool {
 	return !c.ended || c.is.Name == t.Name && c.is.JavaName == t.JavaName
 }
 
-// maxEarlier bounds the names that are kept of a thread.
+// maxEarlier bounds the earlier names that are kept for a thread.
 const maxEarlier = 64
 
-// rename stores the names by which a sample knows the thread.
+// rename stores the names that a sample has for the thread.
 func (c *chunkThread) rename(t *profile.Thread) {
 	if old := c.is.JavaName; old != "" && t.JavaName != "" && old != t.JavaName && len(c.earlier) < maxEarlier &&
 		!slices.Contains(c.earlier, old) {
@@ -139,7 +139,7 @@ func (w *Writer) earlierNames() {
 				continue
 			}
 			w.put(typeEarlierName, w.until, int64(t.is.TID), t.is.JavaID, name)
-			w.unsaved-- // it is no event of its own
+			w.unsaved-- // it does not count as an event
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // TestThreadsAreOneConstant: whatever names samples have for a thread, a chunk has one constant for it, with the last
-// name, and its earlier names as events. A thread that takes the tid of one that ended is another one.
+// name, and events with its earlier names. A thread that gets the tid of an ended thread is another one.
 func TestThreadsAreOneConstant(t *testing.T) {
 	thread := func(kernel string, id int64, java string) profile.Thread {
 		return profile.Thread{TID: 7, Name: kernel, JavaID: id, JavaName: java}
@@ -28,7 +28,7 @@ func TestThreadsAreOneConstant(t *testing.T) {
 	if err := w.ThreadEnd(at(6), ended); err != nil {
 		t.Fatal(err)
 	}
-	for _, i := range []int{7, 40} { // in a second chunk, too
+	for _, i := range []int{7, 40} { // also in a second chunk
 		next := profile.Sample{At: at(i), Thread: thread("next", 2, "next"), Stack: &profile.Stack{}}
 		if err := w.Sample(&next); err != nil {
 			t.Fatal(err)

@@ -17,9 +17,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// How other tools read our files, and how we read theirs.
+// Tests of how other tools read goprof's files, and how goprof reads theirs.
 
-// needsJDK skips a test that starts JVMs if tests are to be short.
+// needsJDK skips a test that starts JVMs in short mode.
 func needsJDK(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -36,7 +36,7 @@ func writeFile(t *testing.T, name string, file []byte) string {
 	return name
 }
 
-// printed is an event as jfr print --json prints it.
+// printed is an event in the form of jfr print --json.
 type printed struct {
 	Type   string `json:"type"`
 	Values struct {
@@ -75,7 +75,7 @@ func print(t *testing.T, jdk jvmtest.JDK, file, events string) []printed {
 	return all.Recording.Events
 }
 
-// TestJDKReadsOurs: the JDK's own command finds in our files what is in them, to the sample.
+// TestJDKReadsOurs: the JDK's own command finds exactly the samples of goprof's files.
 func TestJDKReadsOurs(t *testing.T) {
 	needsJDK(t)
 	cpu, wall := recording(t), wallRecording(t)
@@ -110,7 +110,7 @@ func TestJDKReadsOurs(t *testing.T) {
 	})
 }
 
-// samePrinted compares two lists of the events with a stack in a file: ours, and what the JDK prints.
+// samePrinted compares the events with a stack in a file: those that goprof reads, and those that the JDK prints.
 func samePrinted(t *testing.T, file []byte, theirs []printed) {
 	t.Helper()
 	ours := map[string]int{}
@@ -138,8 +138,8 @@ func samePrinted(t *testing.T, file []byte, theirs []printed) {
 	}
 }
 
-// describe writes a sample as one line: event, thread, state, whether the stack is cut, and the Java frames with
-// their lines.
+// describe formats a sample as one line: event, thread, state, whether the stack is cut, and the Java frames with their
+// lines.
 func describe(e *Event) string {
 	var b strings.Builder
 	b.WriteString(e.Name + " ")
@@ -193,8 +193,8 @@ func (p *printed) describe() string {
 	return b.String()
 }
 
-// TestReadsJDK: a recording by the JDK's own recorder, of a program that computes, allocates, waits and parks. We
-// read what the JDK's command prints, event by event and frame by frame.
+// TestReadsJDK: in a recording by the JDK's own recorder, of a program that computes, allocates, waits and parks,
+// goprof reads the same events and frames as the JDK's command prints.
 func TestReadsJDK(t *testing.T) {
 	needsJDK(t)
 	jvmtest.ForDrawnJDK(t, func(t *testing.T, jdk jvmtest.JDK) {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// typeID is a type's number in the files that we write. Events and constants name types by it; readers learn it from
-// the metadata.
+// typeID is a type's number in goprof's files. Events and constants refer to types by it. Readers find it in the
+// metadata.
 type typeID uint32
 
 // The two events that every reader knows by number (jdk.jfr.internal.consumer.ChunkParser, ChunkHeader).
@@ -18,7 +18,7 @@ const (
 )
 
 const (
-	typeBoolean typeID = iota + 4 // as HotSpot numbers them, BasicType
+	typeBoolean typeID = iota + 4 // in HotSpot's order, BasicType
 	typeChar
 	typeFloat
 	typeDouble
@@ -63,8 +63,8 @@ const (
 	typeAnnotationFrequency
 )
 
-// Events. A reader that looks for the next chunk's "FLR" takes an event of type 'L' (76) for a possible one: they begin
-// above.
+// Events. A reader that searches the next chunk's "FLR" stops at each event of type 'L' (76). So the numbers begin
+// above it.
 const (
 	typeExecutionSample typeID = iota + 101
 	typeNativeMethodSample
@@ -113,7 +113,7 @@ const (
 	typeSocketWrite
 	typeIOCall
 	typeIOSum
-	typeFirstOwn // and from here on, those of events that have no type of the JDK's
+	typeFirstOwn // from here on: events without a type of the JDK's
 )
 
 // typeDef is one class of the metadata event.
@@ -137,7 +137,7 @@ type fieldDef struct {
 	array bool
 }
 
-// fieldUnit is the unit of a number, as an annotation says it.
+// fieldUnit is the unit of a number, which an annotation holds.
 type fieldUnit uint8
 
 const (
@@ -161,15 +161,15 @@ const (
 // typeRow is a typeDef as text. Rows are data of the program; typeDefs in their place would be 58 kB of code that runs
 // at each start.
 type typeRow struct {
-	id                       typeID // says what the type is: a simple one, an annotation, an event
+	id                       typeID // the kind of type: a simple one, an annotation, an event
 	name, label, description string
 	category                 string // parts, separated by "/"
-	// fields are "name kind label", or the name of one in fieldKinds that has a label, separated by "; ". All events have
-	// startTime besides. A simple type has "=name": its only field is a text with the type's label.
+	// fields are "name kind label", or the name of an entry in fieldKinds with a label, separated by "; ". All events also
+	// have startTime. A simple type has "=name": its only field is a text with the type's label.
 	fields string
 }
 
-// fieldKinds are the kinds of fields, and after them the fields that several types have.
+// fieldKinds are the kinds of fields, and then the fields that several types have.
 var fieldKinds = []fieldDef{
 	{name: "bool", typ: typeBoolean},
 	{name: "int", typ: typeInt},
@@ -255,7 +255,7 @@ const (
 	inCodeCache = "Java Virtual Machine/Code Cache"
 
 	sampleFields = "sampledThread Thread Thread; stackTrace; state ThreadState Thread State"
-	// wallFields are those of a sample of time that passed.
+	// wallFields are the fields of a sample of elapsed time.
 	wallFields = sampleFields + "; samples count Samples; timeSpan ticks Time Span"
 )
 
@@ -266,7 +266,7 @@ var typeTable = sync.OnceValue(func() (all []typeDef) {
 	return all
 })
 
-// typeRows are all types of goprof's files. The names, order and kinds of the fields of jdk.* types are those of the
+// typeRows are all types in goprof's files. The names, order and kinds of the fields of jdk.* types are those of the
 // JDK (src/hotspot/share/jfr/metadata/metadata.xml, JDK 17 to 25). Those of profiler.WallClockSample are async-profiler
 // 4's. async-profiler's converter reads samples, StackFrame and Method by the positions of their fields
 // (JfrReader.java). So do not add fields to these.
@@ -357,7 +357,7 @@ var typeRows = []typeRow{
 		"", "Java Application/Statistics",
 		"allocated size Allocated; thread Thread Thread"},
 
-	// The fields weight and samples say what one event stands for: events may be thinned out.
+	// The fields weight and samples are how much one event stands for: some events may be left out.
 	{typeObjectAllocation, allocationEvent, "Object Allocation Sample", "", "Java Application",
 		"eventThread; stackTrace; objectClass Class Object Class; weight size Sample Weight"},
 	{typeException, exceptionEvent, "Java Exception", "", "Java Application",
@@ -463,7 +463,7 @@ var typeRows = []typeRow{
 		"tid long OS Thread Id; javaThreadId long Java Thread Id; name text Name"},
 	{typeMark, "goprof.Mark", "Mark", "What another recorder knew of this time: a collection, a safepoint", inAccount,
 		"duration; kind text Kind; text text Text"},
-	// A class has no field for its source: JMC warns of fields that it does not know.
+	// A class has no field for its source: JMC warns of unknown fields.
 	{typeSource, "goprof.Source", "Source", "Where a class comes from. These events come first in a chunk", inAccount,
 		"class Class Class; file Symbol Source File or Image; build Symbol Build Id of the Image"},
 }

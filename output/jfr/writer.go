@@ -11,10 +11,10 @@ import (
 	"goprof/profile"
 )
 
-// Options say how a file is cut into chunks. The zero value is good.
+// Options set how a file is cut into chunks. The zero value has the defaults.
 type Options struct {
-	ChunkLength time.Duration // a minute if 0, and at most
-	ChunkBytes  int           // memory for one chunk's events and constants; 8 MiB if 0. A chunk of that size ends
+	ChunkLength time.Duration // the greatest length; a minute if 0
+	ChunkBytes  int           // memory for one chunk's events and constants, at which the chunk ends; 8 MiB if 0
 }
 
 const (
@@ -32,26 +32,26 @@ type Writer struct {
 
 	open   bool
 	start  profile.Instant // of the chunk: its pair of clocks
-	from   int64           // the earliest of its events, in ticks
-	until  int64           // and the latest
+	from   int64           // earliest time of its events, in ticks
+	until  int64           // latest time
 	events []byte
 	pools  *pools
-	body   []byte // of the event that is being made
+	body   []byte // of the current event
 	head   []byte
 	types  eventTypes // of samples of events
 	words  words
 
 	written int64 // bytes of whole chunks
-	unsaved int64 // events of the open chunk
+	unsaved int64 // number of events in the open chunk
 	err     error
 	closed  bool
 }
 
 // WriteError says that a chunk could not be written, and what is lost with it.
 type WriteError struct {
-	Whole  int64 // bytes of the file that are whole chunks. The rest was cut off if the file can be truncated
-	Cut    bool  // it was
-	Events int64 // that were lost with the chunk
+	Whole  int64 // size of the whole chunks in the file. The rest was cut off if the file can be truncated
+	Cut    bool  // the rest was cut off
+	Events int64 // lost with the chunk
 	Err    error
 }
 
@@ -62,8 +62,8 @@ func (e *WriteError) Unwrap() error { return e.Err }
 
 var errClosed = errors.New("the recording has been closed")
 
-// NewWriter makes a writer of a new recording at the beginning of to. Each chunk is one call of to.Write. Calls are a
-// second or more apart and never small, so to needs no buffer, and a file is complete after each call. If to can be
+// NewWriter returns a writer for a new recording at the beginning of to. Each chunk is one call of to.Write. Calls are
+// a second or more apart and never small, so to needs no buffer, and a file is complete after each call. If to can be
 // truncated (os.File), a write that fails halfway is undone.
 func NewWriter(to io.Writer, o Options) *Writer {
 	if o.ChunkLength <= 0 || o.ChunkLength > maxChunkLength {
@@ -76,10 +76,10 @@ func NewWriter(to io.Writer, o Options) *Writer {
 	return &Writer{to: to, o: o, pools: newPools()}
 }
 
-// Tick ends a chunk that is old enough. Call it each second, also if nothing happens.
+// Tick ends a chunk that is old enough. Call it each second, even if nothing happens.
 func (w *Writer) Tick(now profile.Instant) error { return w.at(now) }
 
-// Flush writes the open chunk, which ends at now, so that all up to now can be read.
+// Flush writes the open chunk, which ends at now, so that everything up to now can be read.
 func (w *Writer) Flush(now profile.Instant) error {
 	if err := w.at(now); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (w *Writer) Close(now profile.Instant) error {
 	if w.closed {
 		return w.err
 	}
-	err := w.at(now) // this may end a chunk that is old, which is not the last one
+	err := w.at(now) // this may end an old chunk, which is not the last one
 	w.closed = true
 	if err != nil {
 		return err
@@ -106,10 +106,10 @@ func (w *Writer) Close(now profile.Instant) error {
 	return err
 }
 
-// Written is how many bytes of whole chunks there are.
+// Written returns the number of bytes in whole chunks.
 func (w *Writer) Written() int64 { return w.written }
 
-// at opens a chunk for an event of this moment, if none is open or the open one is full.
+// at opens a chunk for an event at this time, if none is open or the open one is full.
 func (w *Writer) at(now profile.Instant) error {
 	if w.err != nil {
 		return w.err
@@ -142,7 +142,7 @@ func (w *Writer) begin(now profile.Instant) {
 	}
 }
 
-// event begins an event of a moment; end appends it to the chunk.
+// event begins an event with a time; end appends it to the chunk.
 func (w *Writer) event(typ typeID, ticks int64) {
 	w.body = appendInt(w.body[:0], uint64(typ))
 	w.body = appendInt(w.body, uint64(ticks))
@@ -204,7 +204,7 @@ const (
 	majorVersion = 2
 	minorVersion = 1
 	// features: numbers are compressed, and the recorder ends with this chunk (JfrChunk::capabilities in HotSpot's
-	// jfrChunk.cpp). The byte that says that the chunk is still being written is 0.
+	// jfrChunk.cpp). The byte for a chunk that is still being written is 0.
 	compressedInts = 1
 	finalChunk     = 2
 )
@@ -217,7 +217,7 @@ type header struct {
 	nanos       int64 // the chunk's length
 	startTicks  int64
 	ticksPerSec int64
-	final       bool // nothing is to follow
+	final       bool // nothing follows
 }
 
 func (h *header) append(b []byte) []byte {
@@ -247,8 +247,8 @@ func (w *Writer) metadata() []byte {
 	return appendEvent(nil, b)
 }
 
-// constants returns the checkpoint event, all constants of the chunk, in pieces, and how long these are together. The
-// pools are pieces as they are: a copy would be as large as the chunk.
+// constants returns the checkpoint event with all constants of the chunk, in pieces, and their total size. The pools
+// are pieces without a copy: a copy would be as large as the chunk.
 func (w *Writer) constants() (pieces [][]byte, size int) {
 	b := appendInt(w.body[:0], uint64(typeCheckpoint))
 	b = appendInt(b, uint64(w.from))

@@ -59,7 +59,7 @@ func stackOn(frames ...profile.Frame) *profile.Stack {
 	return &profile.Stack{Frames: append(frames, root...)}
 }
 
-// stacks are one stack of each sort.
+// stacks returns one stack of each kind.
 func stacks() []*profile.Stack {
 	inlined := javaFrame(profile.Inlined, "shop.Price.round", 12, 3)
 	inlined.Sure = profile.Guessed
@@ -93,7 +93,7 @@ func aSecond(t testing.TB, w *Writer, from time.Duration) int {
 	return 1000
 }
 
-// setFacts sets all facts that a file can tell.
+// setFacts sets all facts that a file can have.
 func setFacts(w *Writer, mode string) {
 	w.SetMeta(profile.Meta{Version: "1.0", Host: "host", PID: 4711, MainClass: "shop.Server", JVM: "OpenJDK 25",
 		Collector: "G1", Mode: mode, Engine: "ptrace", Interval: time.Millisecond, Weight: profile.CPUTime})
@@ -254,8 +254,8 @@ func TestSampleAllocates(t *testing.T) {
 	}
 }
 
-// BenchmarkSample writes samples of a program with many stacks of 60 frames, and all chunks of a minute at 1,000 Hz.
-// ns/op is the CPU time of a sample.
+// BenchmarkSample writes samples of a program with many stacks of 60 frames, in chunks of a minute at 1,000 Hz. ns/op
+// is the CPU time of a sample.
 func BenchmarkSample(b *testing.B) {
 	var many []*profile.Stack
 	for i := range 5000 {
@@ -283,7 +283,7 @@ func BenchmarkSample(b *testing.B) {
 	}
 }
 
-// TestOnlyTheLastChunkIsFinal: Close may find a chunk that is old. Then that one ends first, and is not the last one.
+// TestOnlyTheLastChunkIsFinal: if Close finds an old chunk, that chunk ends first, and is not marked as the last one.
 func TestOnlyTheLastChunkIsFinal(t *testing.T) {
 	var file bytes.Buffer
 	w := NewWriter(&file, Options{})

@@ -14,7 +14,7 @@ const (
 	numTables      = 8
 )
 
-// dictionary holds what all parts of a message refer to by index. An entry is known by its own bytes, so none occurs
+// dictionary holds what all parts of a message refer to by index. An entry is identified by its bytes, so none occurs
 // twice. Index 0 of each table is the empty entry.
 type dictionary struct {
 	index [numTables]map[string]int32
@@ -47,7 +47,7 @@ func (d *dictionary) text(s string) int32 {
 	return d.add(stringTable, []byte(s))
 }
 
-// attribute is the index of a key with a value (KeyValueAndUnit).
+// attribute returns the index of a key with a value (KeyValueAndUnit).
 func (d *dictionary) attribute(key string, value []byte) int32 {
 	entry := protobuf.Uint(nil, 1, uint64(d.text(key)))
 	return d.add(attributeTable, protobuf.Bytes(entry, 2, value))
@@ -64,5 +64,5 @@ func textValue(s string) []byte { return protobuf.Text(nil, 1, s) }
 
 func intValue(n int64) []byte {
 	const field, varint = 3, 0
-	return protobuf.AppendUvarint([]byte{field<<3 | varint}, uint64(n)) // 0 too: an empty AnyValue is no number
+	return protobuf.AppendUvarint([]byte{field<<3 | varint}, uint64(n)) // also 0: an empty AnyValue is not a number
 }

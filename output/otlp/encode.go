@@ -12,8 +12,8 @@ import (
 	"goprof/profile/resource"
 )
 
-// Encode writes a batch as an ExportProfilesServiceRequest, which has the fields of a ProfilesData: a file of it is
-// one.
+// Encode writes a batch as an ExportProfilesServiceRequest. It has the same fields as a ProfilesData, so a file of it
+// is a ProfilesData.
 func Encode(b *batch.Batch) []byte {
 	e := &encoder{dict: newDictionary(), functions: make(map[*profile.Func]int32), batch: b}
 	e.samples()
@@ -34,8 +34,8 @@ func Encode(b *batch.Batch) []byte {
 	return protobuf.Bytes(message, 2, words)
 }
 
-// idOf returns the profile_id of a Profile. A batch that is sent twice keeps its id, so a server can drop the second
-// copy.
+// idOf returns the profile_id of a Profile. A batch that is sent twice keeps its id, so that a server can drop the
+// second copy.
 func idOf(parts ...[]byte) []byte {
 	sum := sha256.New()
 	for _, part := range parts {
@@ -65,13 +65,13 @@ type encoder struct {
 	lines     []line
 }
 
-// line is a sample of the message. Stacks that differ only in what OTLP does not hold (indices of bytecode) are one.
+// line is a sample of the message. Stacks that only differ in what OTLP does not hold (bytecode indices) are one line.
 type line struct {
 	head   []byte // the fields that do not depend on the weight
 	points []batch.Point
 }
 
-// samples makes the facts about each sample that all profiles have: stack and attributes.
+// samples makes the facts about each sample that all profiles share: stack and attributes.
 func (e *encoder) samples() {
 	known := make(map[string]int)
 	for i := range e.batch.Samples {
@@ -89,7 +89,7 @@ func (e *encoder) samples() {
 	}
 }
 
-// link is the index of a span (Link), 0 for none.
+// link returns the index of a span (Link). It is 0 for none.
 func (e *encoder) link(l *profile.Link) int32 {
 	if !l.Known() {
 		return 0
@@ -116,10 +116,10 @@ func (e *encoder) attributes(s *batch.Sum) (list []int32) {
 	return list
 }
 
-// maxRepeats is how often a sample's moment may be repeated if the sample stands for several looks.
+// maxRepeats bounds how often a sample's time is repeated if the sample stands for several looks.
 const maxRepeats = 64
 
-// timed reports whether each look has its own time. All samples of a profile have times, or none.
+// timed reports whether each look has its own time. Either all samples of a profile have times, or none.
 func (e *encoder) timed() bool {
 	for i := range e.batch.Samples {
 		for _, p := range e.batch.Samples[i].Points {
@@ -131,8 +131,8 @@ func (e *encoder) timed() bool {
 	return true
 }
 
-// profile returns a Profile that counts one thing. If looks have times, the Profile has only the times, and each counts
-// 1: today's servers take several values of one sample for several types of value.
+// profile returns a Profile that counts one weight. If looks have times, the Profile has only the times, and each
+// counts 1: today's servers read several values of one sample as several types of value.
 func (e *encoder) profile(w profile.Weight, timed bool) []byte {
 	from, to := e.span()
 	b := protobuf.Bytes(nil, 1, e.valueType(w))
@@ -142,7 +142,7 @@ func (e *encoder) profile(w profile.Weight, timed bool) []byte {
 		n := valueOf(l.points, w)
 		switch {
 		case n == 0:
-			continue // the sample counts nothing of this
+			continue // the sample has nothing of this weight
 		case timed:
 			one = protobuf.PackedFixed64(one, 5, times(l.points))
 		default:
@@ -152,7 +152,7 @@ func (e *encoder) profile(w profile.Weight, timed bool) []byte {
 	}
 	b = protobuf.Fixed64(b, 3, uint64(from))
 	b = protobuf.Uint(b, 4, uint64(to-from))
-	b = protobuf.Bytes(b, 5, e.periodType()) // one server demands it, also where the period is not known
+	b = protobuf.Bytes(b, 5, e.periodType()) // one server demands it, even if the period is not known
 	return protobuf.Uint(b, 6, uint64(max(e.batch.Meta.Interval, 0)))
 }
 
@@ -172,7 +172,7 @@ func times(points []batch.Point) (list []uint64) {
 	return list
 }
 
-// span returns the batch's time, stretched over all of its looks: servers refuse looks outside of it.
+// span returns the batch's time, extended to all its looks: servers refuse looks outside of it.
 func (e *encoder) span() (from, to int64) {
 	from, to = unixNano(e.batch.From), unixNano(e.batch.To)
 	for i := range e.batch.Samples {
@@ -199,7 +199,7 @@ func unixNano(t time.Time) int64 {
 func (e *encoder) valueType(w profile.Weight) []byte {
 	if of := e.batch.Event; of.Name != "" {
 		what, unit := batch.EventValue(of)
-		if w != of.Unit { // samples of several events are distinguished by their types
+		if w != of.Unit { // samples of several events differ by type
 			what, unit = batch.SamplesOf(of), "count"
 		}
 		return e.typeAndUnit(what, unit)
@@ -216,7 +216,7 @@ func (e *encoder) valueType(w profile.Weight) []byte {
 	return e.typeAndUnit(what, unit)
 }
 
-// periodType says which time lies between two looks: CPU time, or time that passes.
+// periodType returns which time is between two looks: CPU time, or elapsed time.
 func (e *encoder) periodType() []byte {
 	if of := e.batch.Event; of.Name != "" && !of.Unit.IsTime() {
 		return e.typeAndUnit(batch.EventValue(of))

@@ -39,7 +39,7 @@ func TestSameAsCollapsed(t *testing.T) {
 	}
 }
 
-// TestCountsWithoutTimes: looks without a time of their own are summed up. So are samples that stand for many looks.
+// TestCountsWithoutTimes: looks without times of their own are summed up. So are samples that stand for many looks.
 func TestCountsWithoutTimes(t *testing.T) {
 	for name, change := range map[string]func(*profile.Sample){
 		"no time":    func(s *profile.Sample) { s.At = profile.Instant{} },
@@ -57,7 +57,7 @@ func TestCountsWithoutTimes(t *testing.T) {
 	}
 }
 
-// TestFields: resource, scope, period, times, threads and images are where the definition puts them.
+// TestFields: resource, scope, period, times, threads and images are in the fields of the definition.
 func TestFields(t *testing.T) {
 	r := encoded(t, shipped.Samples(50, true), batch.GatherOptions{Pools: true})
 	of := r.ResourceProfiles[0]
@@ -98,7 +98,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestProfileID: the same batch has the same ids again, and no other profile has them.
+// TestProfileID: the same batch always has the same ids, and no other profile has them.
 func TestProfileID(t *testing.T) {
 	seen := map[string]bool{}
 	for _, samples := range [][]*profile.Sample{shipped.Samples(40, false), shipped.Samples(41, false)} {
@@ -120,7 +120,7 @@ func TestProfileID(t *testing.T) {
 	}
 }
 
-// TestOneSampleOfAll: stacks that differ only by an index of bytecode are one sample, as the definition demands.
+// TestOneSampleOfAll: stacks that only differ by a bytecode index are one sample, as the definition demands.
 func TestOneSampleOfAll(t *testing.T) {
 	samples := shipped.Samples(400, false)
 	for i, s := range samples {
@@ -133,8 +133,8 @@ func TestOneSampleOfAll(t *testing.T) {
 	shipped.Same(t, "samples", shipped.OTLP(t, r, "samples"), shipped.Collapsed(t, samples, profile.Samples))
 }
 
-// TestEvents: samples of an event have its own types and unit, and no period of time. What is counted in pieces has one
-// profile.
+// TestEvents: samples of an event have their own types and unit, and no period of time. An event without amounts has
+// one profile.
 func TestEvents(t *testing.T) {
 	samples := shipped.Samples(200, false)
 	for _, s := range samples {
@@ -170,16 +170,16 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestEmpty: a batch without samples is a message, too.
+// TestEmpty: a batch without samples is also a message.
 func TestEmpty(t *testing.T) {
 	shipped.ParseOTLP(t, Encode(&batch.Batch{}))
 	one := batch.Sum{Stack: &profile.Stack{}, Points: []batch.Point{{}}}
 	shipped.ParseOTLP(t, Encode(&batch.Batch{Samples: []batch.Sum{one}}))
 }
 
-// valid checks what the definition demands and servers check. The first entry of each table is empty. No entry
-// occurs twice. Every index has an entry. Samples have one shape. Times lie within the profile's. Strings are UTF-8,
-// which the decoder checks.
+// valid checks what the definition demands and servers check. The first entry of each table is empty. No entry occurs
+// twice. Every index has an entry. Samples have one shape. Times are within the profile's. Strings are UTF-8, which the
+// decoder checks.
 func valid(t *testing.T, r *collector.ExportProfilesServiceRequest) {
 	t.Helper()
 	d := reflect.ValueOf(r.Dictionary).Elem()

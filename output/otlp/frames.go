@@ -10,10 +10,10 @@ import (
 	"goprof/profile/protobuf"
 )
 
-// maxName bounds one name of a function, file or thread.
+// maxName bounds the name of a function, file or thread.
 const maxName = 64 << 10
 
-// clean is a name as in goprof's own files, so that it is the same everywhere.
+// clean returns a name as in goprof's own files, so that it is the same everywhere.
 func clean(name string) string { return output.CleanName(name[:min(len(name), maxName)]) }
 
 func (e *encoder) stack(s *profile.Stack) int32 {
@@ -33,9 +33,9 @@ func (e *encoder) stack(s *profile.Stack) int32 {
 	return e.dict.add(stackTable, protobuf.Packed(nil, 1, e.locations))
 }
 
-// location adds a physical frame to the dictionary, with the methods that are inlined into it, and returns its index.
-// frames begins with the innermost inlined method, and ends with the physical frame. A physical frame without a name
-// gets no line if the build id of its image is known: a server that has the image's symbols names it by its address.
+// location adds a physical frame to the dictionary, with the methods inlined into it, and returns its index. frames
+// begins with the innermost inlined method, and ends with the physical frame. A physical frame without a name gets no
+// line if the build id of its image is known: a server with the image's symbols names it by its address.
 func (e *encoder) location(frames []profile.Frame) int32 {
 	physical := &frames[len(frames)-1]
 	fn := physical.Func
@@ -76,8 +76,8 @@ func (e *encoder) function(fn *profile.Func) int32 {
 	return i
 }
 
-// mapping returns the index of an image. Its addresses begin at 0: the addresses of its locations are those of its
-// file, wherever the image lies in memory.
+// mapping returns the index of an image. Its addresses begin at 0: the addresses of its locations are offsets in the
+// image, not in memory.
 func (e *encoder) mapping(fn *profile.Func) int32 {
 	b := protobuf.Uint(nil, 4, uint64(e.dict.text(clean(fn.Module))))
 	if fn.Build != "" {
@@ -97,7 +97,7 @@ func offsetIn(fn *profile.Func) (address uint64, nameless bool) {
 	return address, err == nil
 }
 
-// frameType returns the profile.frame.type of OpenTelemetry's conventions. It is empty for frames that are no code.
+// frameType returns the profile.frame.type of OpenTelemetry's conventions. It is empty for frames that are not code.
 func frameType(k profile.Kind) string {
 	switch {
 	case k == profile.StateFrame || k == profile.Gap:

@@ -9,7 +9,7 @@ import (
 	"goprof/testdata/shipped"
 )
 
-// TestLinks: samples of a span refer to it, others to none. Stacks and counts are as without spans.
+// TestLinks: samples of a span refer to it, and others to none. Stacks and counts are the same as without spans.
 func TestLinks(t *testing.T) {
 	samples := shipped.Samples(400, false)
 	first := profile.ParseLink("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")

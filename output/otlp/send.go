@@ -19,7 +19,6 @@ const (
 	method   = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
 )
 
-// Destination is a server that speaks OTLP.
 type Destination struct{ *wire.Client }
 
 // New makes a Destination. It makes no connection.
@@ -29,17 +28,17 @@ func New(o wire.Options) (*Destination, error) {
 	return &Destination{client}, err
 }
 
-// Encode makes a message, compressed.
+// Encode returns a compressed message.
 func (d *Destination) Encode(b *batch.Batch) ([]byte, error) { return pack(Encode(b)) }
 
-// compressors are idle writers of gzip. A new one takes a megabyte.
+// compressors are idle gzip writers. A new one takes a megabyte.
 var compressors = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
 
 func pack(message []byte) ([]byte, error) {
 	var to bytes.Buffer
 	z := compressors.Get().(*gzip.Writer)
 	defer compressors.Put(z)
-	defer z.Reset(io.Discard) // so that nothing keeps the message
+	defer z.Reset(io.Discard) // so that it does not keep the message
 	z.Reset(&to)
 	if _, err := z.Write(message); err != nil {
 		return nil, err
@@ -50,7 +49,7 @@ func pack(message []byte) ([]byte, error) {
 	return to.Bytes(), nil
 }
 
-// Send delivers a message. OTLP forbids to send a message again after the answer 500.
+// Send delivers a message. After the answer 500, OTLP forbids sending a message again.
 func (d *Destination) Send(ctx context.Context, message []byte) error {
 	r := &wire.Request{Body: message, Type: "application/x-protobuf", Gzip: true, Is500Final: true}
 	answer, err := d.Deliver(ctx, r)
@@ -60,7 +59,8 @@ func (d *Destination) Send(ctx context.Context, message []byte) error {
 	return partial(answer)
 }
 
-// partial says which samples the server has rejected, nil if it took everything (ExportProfilesPartialSuccess).
+// partial returns which samples the server has rejected. It is nil if the server took everything
+// (ExportProfilesPartialSuccess).
 func partial(answer []byte) error {
 	var p ship.Partial
 	err := protobuf.Each(answer, func(f protobuf.Field) bool {
@@ -79,12 +79,12 @@ func partial(answer []byte) error {
 		return true
 	})
 	if err != nil || p.Rejected == 0 {
-		return nil // an answer that cannot be decoded is a success all the same: its status says so
+		return nil // even an answer that cannot be decoded is a success: its status says so
 	}
 	return &p
 }
 
-// mostProfiles is how many profiles a message has (Encode). A server that claims to have left out more is not believed.
+// mostProfiles is the number of profiles in a message (Encode). A server's claim to have left out more is ignored.
 const mostProfiles = 2
 
 // maxMessage bounds how much of a server's message is shown.

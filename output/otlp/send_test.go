@@ -17,8 +17,8 @@ import (
 	"goprof/testdata/shipped"
 )
 
-// TestSend: a message arrives by HTTP and by gRPC at OTLP's address, compressed. If a server leaves profiles out,
-// goprof notices.
+// TestSend: by HTTP and by gRPC, a compressed message arrives at OTLP's address. goprof notices if a server rejects
+// profiles.
 func TestSend(t *testing.T) {
 	var got *http.Request
 	var body, answer []byte
@@ -75,7 +75,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestPartial: a server cannot have left out more profiles than a message has, whatever it claims.
+// TestPartial: a server's claim to have rejected more profiles than a message has is ignored.
 func TestPartial(t *testing.T) {
 	for _, c := range []struct{ claims, counts uint64 }{{0, 0}, {1, 1}, {2, 2}, {1<<63 - 1, 2}, {1 << 63, 2}} {
 		var p *ship.Partial

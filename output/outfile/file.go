@@ -18,31 +18,30 @@ import (
 	"goprof/output/format"
 )
 
-// Stdout is the name that means standard output.
+// Stdout is the name for standard output.
 const Stdout = "-"
 
-// readerWait is how long a pipe may be without a reader.
+// readerWait bounds how long a pipe may be without a reader.
 const readerWait = 5 * time.Second
 
 // maxNumber bounds the search for a free number.
 const maxNumber = 100_000
 
-// File is a place where a result will be written. A file appears under its name only when it is complete: goprof writes
-// it beside its place, readable by its owner only, and renames it. goprof never writes through a symbolic link, and
-// never to a file that another user has put into a folder where all users may put files (isForeign). If the user did
-// not choose the name, a new file replaces an old one only if goprof has drawn both from the same recording
-// (ReserveAgain).
+// File is a place for a result. A file appears under its name only when it is complete: goprof writes it in the same
+// folder, readable only by its owner, and renames it. goprof never writes through a symbolic link. In a folder where
+// all users may put files, it never writes to another user's file (isForeign). If the user did not choose the name, a
+// new file replaces an old one only if goprof has drawn both from the same recording (ReserveAgain).
 //
-// The folder is opened when the file is reserved, and everything else happens in that folder. If it is moved away, and
-// a link put in its place, goprof does not follow the link.
+// The folder is opened when the file is reserved, and everything else happens in that folder. If the folder is moved
+// and replaced by a link, goprof does not follow the link.
 type File struct {
-	name     string // as the user knows it
+	name     string // the user's name for it
 	folder   *os.Root
-	base     string // in the folder
+	base     string // its name in the folder
 	numbered bool
-	beside   func(string) string // of a numbered file: a name that must be free, too
-	mark     string              // a file that begins with it is replaced, although numbered
-	stream   *os.File            // a pipe, a device, or an inherited descriptor: opened when it was reserved
+	beside   func(string) string // for a numbered file: a second name that must be free
+	mark     string              // a file with this beginning is replaced, although the name is numbered
+	stream   *os.File            // a pipe, a device, or an inherited descriptor, opened when it was reserved
 }
 
 // FileError says which file could not be written and why.
@@ -55,36 +54,36 @@ func (e *FileError) Error() string { return fmt.Sprintf("cannot write %s: %v", e
 func (e *FileError) Unwrap() error { return e.Err }
 
 var (
-	// ErrLink refuses a name that is a symbolic link.
+	// ErrLink: the name is a symbolic link.
 	ErrLink = errors.New("goprof writes through no symbolic link")
-	// ErrForeign refuses something that another user has put into a folder to which all users may write.
+	// ErrForeign: the file belongs to another user, in a folder to which all users may write.
 	ErrForeign = errors.New("anybody may put such a thing into this folder, so goprof writes only to what is its own " +
 		"user's there")
-	// ErrNoReader refuses a pipe without a reader.
+	// ErrNoReader: the file is a pipe without a reader.
 	ErrNoReader = fmt.Errorf("it is a pipe without a reader (goprof waited for %v)", readerWait)
 )
 
-// Expand puts a pid for %p and a time for %t into a file's name; %% is a percent sign.
+// Expand replaces %p with a pid and %t with a time in a file's name. %% is a percent sign.
 func Expand(name string, pid int, t time.Time) string {
 	return strings.NewReplacer("%%", "%", "%p", strconv.Itoa(pid), "%t", t.Format("20060102-150405")).Replace(name)
 }
 
-// Name is the name of the file, which may not exist yet.
+// Name returns the name of the file, which may not exist yet.
 func (f *File) Name() string { return f.name }
 
 // Reserve checks that a file of this name can be written, so that a recording does not fail at its end: the folder must
-// exist and accept files. If a file of that name exists, it will be replaced.
+// exist and accept files. If the file already exists, it will be replaced.
 func Reserve(name string) (*File, error) { return reserve(&File{name: name}) }
 
 // ReserveNumbered is Reserve for a name that the user did not choose: if out.collapsed exists, out.1.collapsed is
-// written, and so on. beside, if not nil, returns the name of a second file that will be written with the first: a
+// written, and so on. beside, if not nil, returns the name of a second file that will be written with the first. Then a
 // number is used only if both names are free.
 func ReserveNumbered(name string, beside func(string) string) (*File, error) {
 	return reserve(&File{name: name, numbered: true, beside: beside})
 }
 
-// ReserveAgain is ReserveNumbered for a picture of another file. If an existing file begins with mark, goprof has drawn
-// it from the same file before, so it is replaced.
+// ReserveAgain is ReserveNumbered for a picture of another file. An existing file that begins with mark was drawn by
+// goprof from the same file, so it is replaced.
 func ReserveAgain(name, mark string) (*File, error) {
 	return reserve(&File{name: name, numbered: true, mark: mark})
 }
@@ -109,8 +108,8 @@ func (f *File) isMarked() bool {
 	return bytes.Contains(begins[:n], []byte(f.mark))
 }
 
-// IsStream reports whether written data go away, to standard output, a pipe or a device: no later data can replace
-// them.
+// IsStream reports whether written data leave goprof at once (standard output, a pipe or a device), so that later data
+// cannot replace them.
 func (f *File) IsStream() bool { return f.name == Stdout || f.stream != nil }
 
 // reserve opens the folder of a file, and checks that the file may be written.
@@ -132,7 +131,7 @@ func reserve(f *File) (*File, error) {
 	return f, nil
 }
 
-// ReserveIn is Reserve for a file in a folder that the caller holds open. name is the file's in messages.
+// ReserveIn is Reserve for a file in a folder that the caller has opened. name is the file's name in messages.
 func ReserveIn(folder *os.Root, base, name string) (*File, error) {
 	f := &File{name: name, folder: folder, base: base}
 	if err := f.check(); err != nil {
@@ -141,7 +140,7 @@ func ReserveIn(folder *os.Root, base, name string) (*File, error) {
 	return f, nil
 }
 
-// openFolder opens a folder. It asks first whether it is one: opening a pipe would last until it has a writer.
+// openFolder opens a folder. It first checks that it is a folder: opening a pipe would wait for a writer.
 func openFolder(name string) (*os.Root, error) {
 	info, err := os.Stat(name)
 	if err == nil && !info.IsDir() {
@@ -178,7 +177,7 @@ func (f *File) check() error {
 	return temp.remove()
 }
 
-// linkError says where a link leads: whoever made the link may want goprof to write there.
+// linkError says where a link leads: its maker may want goprof to write there.
 func (f *File) linkError(info fs.FileInfo) error {
 	to, err := f.folder.Readlink(f.base)
 	if err != nil {
@@ -187,8 +186,8 @@ func (f *File) linkError(info fs.FileInfo) error {
 	return fmt.Errorf("it is a symbolic link to %s (%s), and %w", to, ownedBy(info), ErrLink)
 }
 
-// Write writes the whole file and returns its name. A second call replaces what the first one wrote. A File that
-// IsStream is written once.
+// Write writes the whole file and returns its name. A second call replaces what the first one wrote. A stream
+// (IsStream) can be written only once.
 func (f *File) Write(write func(io.Writer) error) (string, error) {
 	name := f.name
 	var err error
@@ -206,7 +205,7 @@ func (f *File) Write(write func(io.Writer) error) (string, error) {
 	return name, nil
 }
 
-// buffers are lent to files that are written: an agent writes small ones all the time.
+// buffers are reused: an agent writes small files all the time.
 var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
 
 func buffered(to io.Writer, write func(io.Writer) error) error {
@@ -234,10 +233,10 @@ func (f *File) writeBeside(write func(io.Writer) error) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer temp.remove() // gone already if all went well
+	defer temp.remove() // already gone after success
 	err = buffered(temp, write)
 	if err == nil {
-		err = temp.Sync() // some file systems tell only now that they are full
+		err = temp.Sync() // some file systems report only now that they are full
 	}
 	if err := errors.Join(err, temp.Close()); err != nil {
 		return "", err
@@ -262,7 +261,7 @@ func (f *File) take(temp *temporary) error {
 		return err
 	}
 	temp.remove() // removes the other name, if the file has two
-	// From now on the name is this File's.
+	// From now on the name belongs to this File.
 	f.name, f.base, f.numbered = filepath.Join(filepath.Dir(f.name), base), base, false
 	return nil
 }
@@ -276,14 +275,14 @@ func (f *File) place(temp string) (string, error) {
 				continue
 			}
 		}
-		err := f.folder.Link(temp, name) // fails if anything of that name exists
+		err := f.folder.Link(temp, name) // fails if the name exists
 		if err == nil {
 			return name, nil
 		}
 		if _, statErr := f.folder.Lstat(name); statErr == nil {
 			continue
 		}
-		// A file system without hard links. The empty file holds the name meanwhile.
+		// A file system without hard links. An empty file holds the name in the meantime.
 		hold, err := f.folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -316,7 +315,7 @@ func plain(err error) error {
 	return err
 }
 
-// OpenRegular opens a file to read it, if it is a regular one. It follows no link, and a pipe does not hold it up.
+// OpenRegular opens a regular file for reading. It follows no link, and does not wait for a pipe.
 func OpenRegular(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) {

@@ -19,7 +19,7 @@ func says(text string) func(io.Writer) error {
 	}
 }
 
-// entries lists a folder: tests use it to check that nothing is left over.
+// entries lists a folder. With it, tests check that nothing is left over.
 func entries(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	list, err := os.ReadDir(dir)
@@ -82,7 +82,7 @@ func TestNumberedFileReplacesNothing(t *testing.T) {
 	if err := os.Symlink("nowhere", filepath.Join(dir, "out.2.collapsed")); err != nil {
 		t.Skip("no links here: ", err)
 	}
-	// this belongs to a file that was renamed
+	// this belongs to a renamed file
 	if err := os.WriteFile(filepath.Join(dir, "out.3.summary.json"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestLinkIsRefused(t *testing.T) {
 	if _, err := Reserve(link); !errors.Is(err, ErrLink) {
 		t.Errorf("got %v", err)
 	}
-	// A link that comes after the check is replaced, not followed.
+	// A link that appears after the check is replaced, not followed.
 	late := filepath.Join(dir, "late")
 	f, err := Reserve(late)
 	if err != nil {
@@ -181,7 +181,7 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// TestFolderIsExchanged: who moves the folder away and puts a link in its place leads no file elsewhere.
+// TestFolderIsExchanged: a user who moves the folder and puts a link in its place cannot lead a file elsewhere.
 func TestFolderIsExchanged(t *testing.T) {
 	for name, write := range map[string]func(*File) error{
 		"written": func(f *File) error { _, err := f.Write(says("new")); return err },
@@ -227,7 +227,7 @@ func TestFolderIsExchanged(t *testing.T) {
 	}
 }
 
-// TestLeftover: the name of a temporary file says which file it was to become.
+// TestLeftover: the name of a temporary file contains the final name.
 func TestLeftover(t *testing.T) {
 	f, err := Reserve(filepath.Join(t.TempDir(), "out.jfr"))
 	if err != nil {

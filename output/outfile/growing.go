@@ -9,17 +9,17 @@ import (
 
 // Growing is a file that is written piece by piece and used before it is complete. It has a hidden name in the same
 // folder until Publish gives it its final name. So an older file of that name is replaced only by a file with contents.
-// A stream (a pipe, standard output) is written to at once. All rules of File hold. Growing is not safe for concurrent
+// A stream (a pipe, standard output) is written at once. All rules of File hold. Growing is not safe for concurrent
 // use.
 type Growing struct {
 	f    *File
-	out  *patient   // a stream; nil for a file
+	out  *patient   // for a stream; nil for a file
 	file *temporary // nil before the first Write
-	open bool       // under its final name
+	open bool       // it has its final name
 	done bool
 }
 
-// Grow begins to write the file. Nothing is made before the first Write.
+// Grow begins to write the file. Before the first Write, it makes no file.
 func (f *File) Grow() *Growing {
 	g := &Growing{f: f}
 	switch {
@@ -39,7 +39,6 @@ func (g *Growing) EndSoon() {
 	}
 }
 
-// Write appends to the file.
 func (g *Growing) Write(b []byte) (int, error) {
 	to, err := g.to()
 	if err != nil {
@@ -52,7 +51,7 @@ func (g *Growing) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// to returns the file that the next piece is written to. The first call makes the file.
+// to returns the file for the next piece. The first call makes the file.
 func (g *Growing) to() (io.Writer, error) {
 	switch {
 	case g.done:
@@ -99,10 +98,10 @@ func (g *Growing) Publish() error {
 	return nil
 }
 
-// Name is the file's name as a reader sees it.
+// Name returns the file's final name.
 func (g *Growing) Name() string { return g.f.name }
 
-// Close ends a file. A file that has its name keeps it. A file without one is removed.
+// Close ends a file. A published file stays, and another one is removed.
 func (g *Growing) Close() error {
 	if g.done {
 		return nil
@@ -113,7 +112,7 @@ func (g *Growing) Close() error {
 	case g.f.stream != nil:
 		err = g.f.closeStream()
 	case g.file != nil:
-		err = errors.Join(g.file.Sync(), g.file.Close()) // some file systems tell only now that they are full
+		err = errors.Join(g.file.Sync(), g.file.Close()) // some file systems report only now that they are full
 		if !g.open {
 			err = errors.Join(err, g.file.remove())
 		}
@@ -124,8 +123,8 @@ func (g *Growing) Close() error {
 	return nil
 }
 
-// Spool makes a file for intermediate data. It lies beside the result, or among the temporary files if the result is a
-// stream. The file has no name any more, so nothing of it remains, however goprof ends.
+// Spool makes a file for intermediate data. It is in the folder of the result, or among the temporary files if the
+// result is a stream. The file has no name any more, so nothing of it remains, however goprof ends.
 func (f *File) Spool() (*os.File, error) {
 	spool, err := f.spool()
 	if err != nil {
@@ -148,7 +147,7 @@ func (f *File) spool() (*os.File, error) {
 	return temp.File, nil
 }
 
-// Unnamed makes a file among the temporary files. It has no name any more.
+// Unnamed makes a file without a name among the temporary files.
 func Unnamed() (*os.File, error) {
 	file, err := os.CreateTemp("", "goprof-*.tmp")
 	if err == nil {

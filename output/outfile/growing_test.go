@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestGrowing: a file gets its name when Publish is called, and grows on under this name. An older file stays until
-// then.
+// TestGrowing: a file gets its name by Publish, and continues to grow under this name. An older file stays until then.
 func TestGrowing(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x.jfr")
@@ -22,7 +21,7 @@ func TestGrowing(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := f.Grow()
-	if err := g.Publish(); err != nil || len(entries(t, dir)) != 1 { // nothing was written yet
+	if err := g.Publish(); err != nil || len(entries(t, dir)) != 1 { // nothing has been written yet
 		t.Errorf("%v, %q", err, entries(t, dir))
 	}
 	io.WriteString(g, "one ")
@@ -56,7 +55,7 @@ func TestGrowing(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestGrowingIsGone: a file that was never published leaves nothing behind.
+// TestGrowingIsGone: a file that was never published is removed.
 func TestGrowingIsGone(t *testing.T) {
 	dir := t.TempDir()
 	f, err := Reserve(filepath.Join(dir, "x.jfr"))
@@ -70,7 +69,7 @@ func TestGrowingIsGone(t *testing.T) {
 	}
 }
 
-// TestGrowingNumbered: a file under a name that goprof chose replaces no other. A link that comes late is not
+// TestGrowingNumbered: a file under a name that goprof chose replaces no other. A link that appears late is not
 // followed.
 func TestGrowingNumbered(t *testing.T) {
 	dir := t.TempDir()
@@ -113,7 +112,7 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// TestGrowingStream: a pipe gets everything at once. Nothing can be taken back.
+// TestGrowingStream: a pipe gets everything at once. Nothing can be undone.
 func TestGrowingStream(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"os"
 )
 
-// Made is a file that was written, which the caller may delete later. It keeps the file's folder open.
+// Made is a written file that the caller may delete later. It keeps the file's folder open.
 type Made struct {
 	f    *File
 	info fs.FileInfo
 }
 
-// Made returns the file as it is now; nil if it is no regular file.
+// Made returns the file as it is now. It is nil if it is not a regular file.
 func (f *File) Made() *Made {
 	if f.folder == nil {
 		return nil
@@ -23,7 +23,6 @@ func (f *File) Made() *Made {
 	return &Made{f, info}
 }
 
-// Name is the file's name.
 func (m *Made) Name() string { return m.f.name }
 
 // Delete deletes the file, unless another file has taken its name.

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// These bound how long the reader of a stream may not read. While it does not read, no recording can go on, and
+// These bound how long the reader of a stream may not read. While it does not read, no recording can continue, and
 // goprof would never end.
 const (
-	// stalledFor holds while more is to come.
+	// stalledFor is for the time while more data will come.
 	stalledFor = time.Minute
-	// stalledAtEnd holds when only the rest is to come.
+	// stalledAtEnd is for the rest at the end.
 	stalledAtEnd = 10 * time.Second
 )
 
-// errStalled says that a reader was given up.
+// errStalled: goprof gave up on a reader.
 func errStalled(waited time.Duration) error {
 	return fmt.Errorf("whoever reads it has not read for %v: what was not written by then is lost", waited)
 }
@@ -24,13 +24,13 @@ func errStalled(waited time.Duration) error {
 // piece is how much is written at a time. A reader that takes a piece now and then counts as slow, not as stalled.
 const piece = 64 << 10
 
-// patient writes to a stream, and gives up if the reader does not read. A goroutine may then still be writing the last
-// piece, so the bytes given to Write must not be changed after an error.
+// patient writes to a stream, and gives up if the reader does not read. Then a goroutine may still be writing the last
+// piece. So after an error the bytes given to Write must not be changed.
 type patient struct {
 	to io.Writer
 
 	once         sync.Once
-	ending       chan struct{} // closed when only the rest is to come
+	ending       chan struct{} // closed when only the rest is left
 	while, atEnd time.Duration
 }
 
@@ -38,7 +38,7 @@ func newPatient(to io.Writer) *patient {
 	return &patient{to: to, ending: make(chan struct{}), while: stalledFor, atEnd: stalledAtEnd}
 }
 
-// endSoon says that only the rest is to come.
+// endSoon says that only the rest is left.
 func (p *patient) endSoon() { p.once.Do(func() { close(p.ending) }) }
 
 func (p *patient) Write(b []byte) (n int, err error) {
@@ -55,7 +55,7 @@ type written struct {
 	err error
 }
 
-// some writes once. If that takes too long, it gives up, and the writing goroutine is abandoned.
+// some writes once. If that takes too long, it gives up, and abandons the writing goroutine.
 func (p *patient) some(b []byte) (int, error) {
 	done := make(chan written, 1)
 	go func() {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestStalled: goprof gives up a reader that does not read: after a while during a recording, and sooner at its end.
+// TestStalled: goprof gives up on a reader that does not read: after a while during a recording, and sooner at its end.
 // A slow reader gets everything.
 func TestStalled(t *testing.T) {
 	for _, atEnd := range []bool{false, true} {
@@ -24,7 +24,7 @@ func TestStalled(t *testing.T) {
 		if n != 0 || err == nil || !strings.Contains(err.Error(), "has not read for 20ms") {
 			t.Errorf("%d %v", n, err)
 		}
-		reader.Close() // that ends the goroutine that writes
+		reader.Close() // ends the writing goroutine
 	}
 	reader, writer := io.Pipe()
 	want := bytes.Repeat([]byte("0123456789abcdef"), 3*piece/16)

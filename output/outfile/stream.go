@@ -17,11 +17,11 @@ import (
 
 // A stream is opened when it is reserved and stays open: goprof writes to what it has checked.
 
-// readerEvery is how often goprof looks whether a pipe has a reader.
+// readerEvery is the time between two checks whether a pipe has a reader.
 const readerEvery = 20 * time.Millisecond
 
 // isForeign reports whether a file, a pipe or anything else belongs to another user, in a folder where all users may
-// put things (/tmp). The rule is the kernel's own for names that are opened with O_CREAT there (fs/namei.c,
+// put files (/tmp). This is the kernel's own rule for names that are opened with O_CREAT there (fs/namei.c,
 // may_create_in_sticky). The kernel does not apply it to names that are opened without O_CREAT: then the owner of a
 // pipe would get the output, and goprof would replace another user's file.
 func isForeign(in *os.Root, info fs.FileInfo) bool {
@@ -50,7 +50,7 @@ func ownedBy(info fs.FileInfo) string {
 	return "user " + strconv.Itoa(owner) + "'s"
 }
 
-// openStream opens a pipe or a device with this info. Opening never blocks: goprof tries a pipe until it has a
+// openStream opens a pipe or a device with this info. Opening never blocks: goprof tries to open a pipe until it has a
 // reader, for readerWait.
 func openStream(folder *os.Root, name string, info fs.FileInfo) (*os.File, error) {
 	switch info.Mode().Type() {
@@ -89,7 +89,7 @@ func openUntilRead(folder *os.Root, name string) (*os.File, error) {
 
 // isInherited recognises the names of descriptors that goprof was started with: /dev/stdout, and /dev/fd/63 for the
 // shell's >(program). These names are links of the kernel to files that the starting program has opened. So goprof need
-// not open them. A descriptor that closes at exec does not count: it is one of goprof's own.
+// not open them. A descriptor that closes at exec is one of goprof's own, and does not count.
 func (f *File) isInherited() bool {
 	number, ok := descriptor(f.name)
 	switch {
@@ -107,7 +107,7 @@ func (f *File) isInherited() bool {
 	if err != nil || err2 != nil || flags&unix.FD_CLOEXEC != 0 || mode&unix.O_ACCMODE == unix.O_RDONLY {
 		return false
 	}
-	unix.CloseOnExec(number) // a program that goprof starts does not hold it open
+	unix.CloseOnExec(number) // so that programs that goprof starts do not hold it open
 	f.stream = os.NewFile(uintptr(number), f.name)
 	return f.stream != nil
 }

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is a user other than the one that runs the test.
+// nobody is a user other than the test's.
 const nobody = 65534
 
-// TestForeignThingsAreRefused: in a folder like /tmp, goprof does not write to what belongs to another user,
-// whatever it is, and does not even open it. It does write to what belongs to its own user.
+// TestForeignThingsAreRefused: in a folder like /tmp, goprof neither writes to nor opens anything of another user. It
+// does write to what belongs to its own user.
 func TestForeignThingsAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to make what is another user's")
@@ -97,8 +97,8 @@ func reader(name string) chan string {
 	return read
 }
 
-// TestPipe: a pipe is opened when it is reserved, so it cannot be exchanged afterwards. Its reader sees the end as
-// soon as everything is written.
+// TestPipe: a pipe is opened when it is reserved, so it cannot be replaced afterwards. Its reader sees the end as soon
+// as everything is written.
 func TestPipe(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(name, 0o600); err != nil {
@@ -132,7 +132,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestPipeWithoutReader: goprof does not wait for ever for a reader.
+// TestPipeWithoutReader: goprof does not wait forever for a reader.
 func TestPipeWithoutReader(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(name, 0o600); err != nil {

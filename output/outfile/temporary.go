@@ -17,7 +17,7 @@ type temporary struct {
 	base   string
 }
 
-// unfinished are the temporaries that have no final name.
+// unfinished are the temporary files without a final name.
 var unfinished sync.Map
 
 // temp makes a temporary file. O_EXCL follows no link.
@@ -43,10 +43,10 @@ func (t *temporary) remove() error {
 	return t.folder.Remove(t.base)
 }
 
-// finished says that the hidden name is no longer this file's.
+// finished notes that the hidden name is no longer this file's.
 func (t *temporary) finished() { unfinished.Delete(t) }
 
-// RemoveUnfinished removes the files that are being written, when the process is about to end. None of them has its
+// RemoveUnfinished removes the unfinished files. Call it when the process is about to end. None of these files has its
 // final name yet.
 func RemoveUnfinished() {
 	unfinished.Range(func(t, _ any) bool {
@@ -55,11 +55,11 @@ func RemoveUnfinished() {
 	})
 }
 
-// leftover is the name of a temporary file.
+// leftover matches the name of a temporary file.
 var leftover = regexp.MustCompile(`^\.(.+)\.\d{1,10}\.tmp$`)
 
-// Leftover returns the name that a temporary file named base was to get. ok is false for other files. A goprof that was
-// killed leaves temporary files behind. If no other goprof writes in the folder, they may be removed.
+// Leftover returns the final name for a temporary file named base. ok is false for other files. A goprof that was
+// killed leaves temporary files. They may be removed if no other goprof writes in the folder.
 func Leftover(base string) (name string, ok bool) {
 	m := leftover.FindStringSubmatch(base)
 	if m == nil {

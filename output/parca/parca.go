@@ -16,11 +16,10 @@ import (
 )
 
 const (
-	path   = "/api/profiles/writeraw" // the gateway of the same call
+	path   = "/api/profiles/writeraw" // the gateway for the same call
 	method = "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw"
 )
 
-// Destination is a Parca server.
 type Destination struct{ *wire.Client }
 
 // New makes a Destination. It makes no connection.
@@ -30,7 +29,7 @@ func New(o wire.Options) (*Destination, error) {
 	return &Destination{client}, err
 }
 
-// Encode makes a WriteRawRequest, as gRPC or as JSON.
+// Encode returns a WriteRawRequest, as gRPC or as JSON.
 func (d *Destination) Encode(b *batch.Batch) ([]byte, error) {
 	data, err := pprof.OfBatch(b, nil)
 	if err != nil {
@@ -53,7 +52,7 @@ func message(labels []resource.Label, data []byte) []byte {
 	return protobuf.Bytes(nil, 2, series)
 }
 
-// text returns the same as JSON.
+// text returns a WriteRawRequest as JSON.
 func text(labels []resource.Label, data []byte) ([]byte, error) {
 	type label struct {
 		Name  string `json:"name"`
@@ -69,7 +68,6 @@ func text(labels []resource.Label, data []byte) ([]byte, error) {
 	}}})
 }
 
-// Send delivers a message.
 func (d *Destination) Send(ctx context.Context, message []byte) error {
 	_, err := d.Deliver(ctx, &wire.Request{Body: message, Type: "application/json"})
 	return err

@@ -15,7 +15,7 @@ import (
 	"goprof/testdata/shipped"
 )
 
-// TestWriteRaw: by gRPC and by HTTP, the request comes to Parca's address. It has our labels, and a profile with the
+// TestWriteRaw: by gRPC and by HTTP, the request arrives at Parca's address. It has our labels, and a profile with the
 // stacks and counts of our collapsed text.
 func TestWriteRaw(t *testing.T) {
 	var path string

@@ -9,7 +9,7 @@ import (
 	"goprof/profile/naming"
 )
 
-// OfBatch writes a batch, compressed. labels chooses which facts of thread and span become labels. nil takes all.
+// OfBatch writes a compressed batch. labels chooses which facts of thread and span become labels. nil chooses all.
 func OfBatch(b *batch.Batch, labels func(*profile.Sample)) ([]byte, error) {
 	builder := NewBuilder(OptionsOf(b))
 	for i := range b.Samples {
@@ -49,9 +49,9 @@ func OptionsOf(b *batch.Batch) Options {
 	return o
 }
 
-// PoolOnly replaces a thread by its pool, and leaves out the trace's id. Otherwise a server that makes a series of each
-// label's value would have one for each thread that ever lived, and for each trace. Pyroscope is such a server. It
-// makes no series of the span's id (pkg/pprof: GroupSamplesWithoutLabels of SpanIDLabelName), so the span's id stays,
+// PoolOnly replaces a thread by its pool, and removes the trace's id. Otherwise a server that makes a series for each
+// value of a label would have one for each thread that ever lived, and for each trace. Pyroscope is such a server. It
+// makes no series for the span's id (pkg/pprof: GroupSamplesWithoutLabels of SpanIDLabelName), so the span's id stays,
 // and its users find the samples of a span by it.
 func PoolOnly(s *profile.Sample) {
 	s.Link.Trace = [16]byte{}

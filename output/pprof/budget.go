@@ -3,8 +3,8 @@ package pprof
 import "goprof/profile/protobuf"
 
 // A file may take memory in proportion to its size, plus a fixed amount. In a usual profile (threads as labels, stacks
-// of five frames) each byte of the file takes 53 bytes of memory, or 162 if the file is packed. In a file that was made
-// to do harm it takes 200, or 100,000 if the file is packed.
+// of five frames) each byte of the file takes 53 bytes of memory, or 162 if the file is packed. In a malicious file it
+// takes 200, or 100,000 if the file is packed.
 const (
 	freeUnpacked   = 16 << 20 // bytes
 	unpackedOfByte = 100
@@ -26,16 +26,15 @@ const (
 	memoryOfMapping    = 220
 	memoryOfLocation   = 130
 	memoryOfFunction   = 150
-	memoryOfString     = 32 // and its bytes
+	memoryOfString     = 32 // plus its bytes
 	memoryOfComment    = 64
 	memoryOfLine       = 64
 	memoryOfLocationID = 32
 	memoryOfValue      = 16
 	memoryOfLabel      = 400
-	memoryOfLabels     = 800 // three maps for each sample that has labels
+	memoryOfLabels     = 800 // three maps for each sample with labels
 )
 
-// The fields of profile.proto that repeat.
 const (
 	profileSampleType = 1
 	profileSample     = 2
@@ -52,7 +51,8 @@ const (
 	locationLine = 4
 )
 
-// checkMemory refuses data for which the parser would need more memory than left. The parser refuses malformed data.
+// checkMemory refuses data for which the parser would need more memory than left. It leaves malformed data to the
+// parser, which refuses it.
 func checkMemory(data []byte, left int64) error {
 	protobuf.Each(data, func(f protobuf.Field) bool {
 		left -= memoryOf(f)
@@ -115,7 +115,8 @@ func count(message []byte, id int) (n int64) {
 	return n
 }
 
-// numbers returns how many numbers a field has: one, or those that are packed into it. Each ends with a byte below 128.
+// numbers returns how many numbers a field has: one, or those that are packed into it. The last byte of each is below
+// 128.
 func numbers(f protobuf.Field) int64 {
 	if f.Data == nil {
 		return 1

@@ -14,33 +14,33 @@ import (
 	"goprof/profile/batch"
 )
 
-// maxSamples bounds how many different stacks with labels a profile has. Each takes about 1 KB.
+// maxSamples bounds the different stacks with labels in a profile. Each takes about 1 KB.
 const maxSamples = 1 << 19
 
-// Options say what the values of samples are.
+// Options set the values of samples.
 type Options struct {
-	// Weight is what the recording counts. The second value of samples is bytes or a time.
+	// Weight is the recording's weight. The second value of samples is bytes or a time.
 	Weight profile.Weight
-	// Asked says that the user has named Weight, such as CPU time in a recording of wall-clock time.
+	// Asked: the user has chosen Weight, such as CPU time in a recording of wall-clock time.
 	Asked bool
-	// States says that samples know what threads did.
+	// States: samples have the states of threads.
 	States bool
-	// NoCount says that the number of samples is not known: they have only their second value.
+	// NoCount: the number of samples is not known, so they have only their second value.
 	NoCount bool
-	// CountOnly says that samples have no second value.
+	// CountOnly: samples have no second value.
 	CountOnly bool
-	// What and Unit name what the samples of an event count, in place of the usual names. They name the count itself
-	// with CountOnly.
+	// What and Unit name what the samples of an event count, in place of the usual names. With CountOnly they name the
+	// count itself.
 	What, Unit string
-	// Parts are the sorts of samples of a recording that has several, and Part says of which a sample is: each has its
-	// own values. Without Parts all samples are of one sort.
+	// Parts are the kinds of samples in a recording with several parts. Part returns the index of a sample's kind: each
+	// kind has its own values. Without Parts all samples are of one kind.
 	Parts []profile.EventKind
 	Part  func(*profile.Sample) int
 }
 
-// Builder sums samples up. It is not safe for concurrent use.
+// Builder sums up samples. It is not safe for concurrent use.
 type Builder struct {
-	// Overflow is the number of samples without room. They are under a stack that says so.
+	// Overflow is the number of samples without room. Their stack says so.
 	Overflow int64
 
 	o         Options
@@ -50,32 +50,31 @@ type Builder struct {
 	byPtr     map[*profile.Func]*pb.Function
 	locations map[string]*pb.Location
 	recent    []recentFrame
-	asked     int // how many frames were looked for there
+	asked     int // number of frames looked up there
 	samples   map[string]*pb.Sample
 	mappings  map[image]*pb.Mapping
 	full      *pb.Sample // for all samples without room
 	room      int
-	line      []byte // of a location, then of a sample: the key that it is known by
+	line      []byte // the key of a location, and later of a sample
 	key       []byte
 	stack     []*pb.Location
 
-	// These hold what was added lately. It is found without a look at its names: by the number of its stack, else by the
-	// stack's fingerprint. byPtr keeps the Funcs.
+	// These find what was added recently without comparing names: by a stack's number, or else by its fingerprint. byPtr
+	// keeps the Funcs.
 	numbered profile.ByStack[*pb.Sample]
 	seen     map[seenKey]*pb.Sample
 	contexts map[context]uint64
 	lately   profile.ByThread[recentContext]
-	met      uint64 // contexts
+	met      uint64 // number of contexts
 	prints   profile.Fingerprinter
 }
 
-// image is the image in which native code lies.
 type image struct{ file, build string }
 
 // context is what all samples of a sum have in common besides their stack.
 type context struct {
 	thread profile.Thread
-	state  uint8 // the state plus one: 0 if it is not known
+	state  uint8 // the state plus one; 0 if it is not known
 	link   profile.Link
 }
 
@@ -105,16 +104,16 @@ type physical struct {
 	java bool
 }
 
-// The places of the cache: few until manyFrames have been looked for, as most batches of an agent are small.
+// The sizes of the cache: few until manyFrames frames were looked up, because most batches of an agent are small.
 const fewRecent, mostRecent, manyFrames = 1 << 7, 1 << 11, 1 << 12
 
-// hash says where in the cache the frame may be. A Func is known by its address.
+// hash returns where in the cache the frame may be. A Func is identified by its address.
 func (p *physical) hash() uint64 {
 	h := uint64(uintptr(unsafe.Pointer(p.fn)))>>4 ^ uint64(uint32(p.line))<<32
 	return h * 0x9e3779b97f4a7c15 >> 32
 }
 
-// NewBuilder makes an empty profile.
+// NewBuilder returns an empty profile.
 func NewBuilder(o Options) *Builder {
 	return &Builder{
 		o:         o,
@@ -132,12 +131,12 @@ func NewBuilder(o Options) *Builder {
 	}
 }
 
-// mapping returns the Mapping of an image. It has no addresses, so none is written for its code: names and lines are
-// known.
+// mapping returns the Mapping of an image. It has no addresses, and neither have the locations of its code: names and
+// lines are known.
 func (b *Builder) mapping(of image) *pb.Mapping {
 	m := b.mappings[of]
 	if m == nil {
-		// All Has fields are true: a viewer need not look for symbols.
+		// All Has fields are true, so that a viewer does not look for symbols.
 		m = &pb.Mapping{ID: uint64(len(b.out.Mapping)) + 1, File: of.file, BuildID: of.build, HasFunctions: true,
 			HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true}
 		b.out.Mapping = append(b.out.Mapping, m)
@@ -146,8 +145,8 @@ func (b *Builder) mapping(of image) *pb.Mapping {
 	return m
 }
 
-// Add counts a sample. It keeps the Funcs of the stack and the names, and nothing else. An error is one of reading the
-// stack of a sample that has it not yet.
+// Add counts a sample. It keeps the Funcs of the stack and the names, and nothing else. An error comes from reading the
+// stack of a sample that does not have it yet.
 func (b *Builder) Add(s *profile.Sample) error {
 	b.wall = b.wall || s.Wall
 	sum, err := b.sum(s)
@@ -207,7 +206,7 @@ func (b *Builder) sum(s *profile.Sample) (*pb.Sample, error) {
 	return sum, nil
 }
 
-// context returns the number of a sample's context. No two contexts have the same.
+// context returns the number of a sample's context, which is unique.
 func (b *Builder) context(s *profile.Sample) uint64 {
 	in := context{thread: s.Thread, link: s.Link}
 	if b.o.States && !s.NoState {
@@ -253,8 +252,7 @@ var fullStack = &profile.Stack{Frames: []profile.Frame{
 	{Func: &profile.Func{Name: "[profile full]"}, Kind: profile.Gap, BCI: -1},
 }}
 
-// sample makes the sum of a stack with its labels. If there is no room, it returns the one for all samples without
-// room.
+// sample makes the sum of a stack with its labels. If there is no room, it returns the sum of all samples without room.
 func (b *Builder) sample(l *labels) *pb.Sample {
 	isFull := len(b.samples) >= b.room
 	if isFull {
@@ -275,9 +273,9 @@ func (b *Builder) sample(l *labels) *pb.Sample {
 	return sum
 }
 
-// frames makes locations from a stack's frames, from the leaf on: one for each physical frame together with the methods
-// that are inlined into it. Inlined methods without their physical frame get a location, too. It returns false if there
-// is no room for one.
+// frames makes locations from a stack's frames, leaf first: one for each physical frame together with the methods
+// inlined into it. Inlined methods without their physical frame get a location, too. It returns false if there is no
+// room for a location.
 func (b *Builder) frames(s *profile.Stack) bool {
 	if s == nil {
 		return true
@@ -308,7 +306,7 @@ func (b *Builder) frames(s *profile.Stack) bool {
 // isFull reports whether there is no room for new samples. Then the caller need not make labels.
 func (b *Builder) isFull() bool { return b.full != nil }
 
-// truncatedBy is the frame in place of a missing root, as collapsed files have it.
+// truncatedBy returns the frame in place of a missing root, as in collapsed files.
 func truncatedBy(why profile.Reason) string { return "[truncated: " + why.String() + "]" }
 
 // found is location with a cache: stacks have millions of frames.
@@ -381,7 +379,7 @@ func (b *Builder) function(fn *profile.Func) *pb.Function {
 	return f
 }
 
-// secondValue says which value samples have beside their count.
+// secondValue returns the type and unit of the samples' second value.
 func (b *Builder) secondValue(m *profile.Meta) (what, unit string) {
 	switch {
 	case b.o.What != "" && !b.o.CountOnly:
@@ -396,7 +394,7 @@ func (b *Builder) secondValue(m *profile.Meta) (what, unit string) {
 	return "cpu", "nanoseconds"
 }
 
-// Write writes the profile, compressed. The builder may go on.
+// Write writes the compressed profile. The builder can still be used.
 func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 	p := b.out
 	p.SampleType = b.types(&meta)
@@ -406,7 +404,7 @@ func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 		p.DefaultSampleType = count.Type
 	}
 	p.PeriodType = &pb.ValueType{Type: main.Type, Unit: "nanoseconds"}
-	if b.o.Weight == profile.Bytes { // as Go's profiles of the heap have it
+	if b.o.Weight == profile.Bytes { // as in Go's heap profiles
 		p.PeriodType = &pb.ValueType{Type: "space", Unit: "bytes"}
 	}
 	p.Period = int64(meta.Interval)
@@ -447,7 +445,7 @@ func (b *Builder) types(meta *profile.Meta) (types []*pb.ValueType) {
 	return types
 }
 
-// isCounted reports whether samples of an event have a count and no other value.
+// isCounted reports whether samples of an event have only a count.
 func isCounted(kind *profile.EventKind) bool { return kind.Name != "" && kind.Unit == profile.Samples }
 
 func (b *Builder) keeps() (keep []int) {
@@ -467,7 +465,7 @@ func (b *Builder) keeps() (keep []int) {
 	return keep
 }
 
-// withOnly returns a profile with some of its values.
+// withOnly returns a profile with only some of its values.
 func withOnly(p *pb.Profile, keep []int) *pb.Profile {
 	out := &pb.Profile{Sample: make([]*pb.Sample, len(p.Sample)), Mapping: p.Mapping, Location: p.Location,
 		Function: p.Function, Comments: p.Comments, TimeNanos: p.TimeNanos, DurationNanos: p.DurationNanos,

@@ -8,7 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// metaTexts returns the facts of a recording that stand in the comments, by name.
+// metaTexts returns the facts of a recording for the comments, by name.
 func metaTexts(m *profile.Meta) []struct {
 	name string
 	text *string

@@ -11,7 +11,6 @@ import (
 	"goprof/profile"
 )
 
-// The labels' names.
 const (
 	labelThread  = "thread"
 	labelTID     = "tid"
@@ -21,7 +20,7 @@ const (
 	labelSpan    = "span_id"
 )
 
-// labels are the labels of a sample's thread. Empty texts and zeros are not written.
+// labels are the labels for a sample's thread. Empty texts and zeros are not written.
 type labels struct {
 	thread  string
 	tid     int

@@ -12,7 +12,8 @@ import (
 	"goprof/profile/redact"
 )
 
-// TestLinkLabels: Parca gets both ids; a server that makes series of labels gets the span's alone, which it knows.
+// TestLinkLabels: Parca gets both ids. A server that makes series from labels gets only the span's id, which it
+// handles.
 func TestLinkLabels(t *testing.T) {
 	link := profile.ParseLink("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 	stack := &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "a.B.c"}, Kind: profile.C2}}}

@@ -29,7 +29,7 @@ var (
 		Start: time.Unix(1773500966, 0), Duration: time.Minute, Interval: time.Millisecond, Weight: profile.CPUTime}
 )
 
-// someSamples are two samples of one stack and thread, one of another thread, and a native one that is cut.
+// someSamples are four samples: two of one stack and thread, one of another thread, and a native one that is cut.
 func someSamples() []profile.Sample {
 	java := &profile.Stack{Frames: []profile.Frame{
 		{Func: round, Kind: profile.Inlined, Line: 12, BCI: -1},
@@ -51,7 +51,7 @@ func someSamples() []profile.Sample {
 	}
 }
 
-// ours is how goprof's CPU recordings are counted.
+// ours are the options for goprof's CPU recordings.
 var ours = Options{Weight: profile.CPUTime, States: true}
 
 func written(t testing.TB) []byte {
@@ -67,7 +67,7 @@ func written(t testing.TB) []byte {
 	return file.Bytes()
 }
 
-// TestLocations: the usual library for this format reads our file.
+// TestLocations: the usual library for this format reads goprof's file.
 func TestLocations(t *testing.T) {
 	p, err := pb.ParseData(written(t))
 	if err != nil {
@@ -94,7 +94,7 @@ func TestLocations(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: everything that the format can hold comes back.
+// TestRoundTrip: everything that the format can hold is read as it was written.
 func TestRoundTrip(t *testing.T) {
 	f, err := Read(bytes.NewReader(written(t)))
 	if err != nil {
@@ -119,7 +119,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestFullKeepsNothing: the builder keeps no names of samples for which it has no room.
+// TestFullKeepsNothing: the builder keeps no names from samples without room.
 func TestFullKeepsNothing(t *testing.T) {
 	b := NewBuilder(ours)
 	b.room = 2
@@ -133,7 +133,7 @@ func TestFullKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestFull: samples for which the builder has no room are counted under one stack.
+// TestFull: samples without room are counted under one stack.
 func TestFull(t *testing.T) {
 	b := NewBuilder(ours)
 	b.room = 2
@@ -184,7 +184,7 @@ func TestPprof(t *testing.T) {
 	}
 }
 
-// TestBad: reading another kind of file ends with an error that says so.
+// TestBad: reading a file of another format returns an error that says so.
 func TestBad(t *testing.T) {
 	bomb := new(bytes.Buffer)
 	z := gzip.NewWriter(bomb)

@@ -16,8 +16,7 @@ import (
 	"goprof/profile"
 )
 
-// These bound what a file may ask of its reader, besides memory (budget.go). Many samples may have the same location of
-// many frames.
+// Bounds for a file, besides memory (budget.go). Many samples may have the same location of many frames.
 const (
 	maxPacked    = 64 << 20 // bytes
 	maxUnpacked  = 64 << 20
@@ -26,15 +25,13 @@ const (
 	maxAllFrames = 1 << 28 // of all samples
 )
 
-// Bad says why a file is not read.
 type Bad struct {
 	Problem string
-	TooMuch bool // nothing is wrong, but there is more than is read
+	TooMuch bool // nothing is wrong, but there is more than goprof reads
 }
 
 func (e *Bad) Error() string { return e.Problem }
 
-// File is a profile that was read.
 type File struct {
 	Types []string     // of values: "cpu/nanoseconds"
 	Meta  profile.Meta // as far as the format has it
@@ -98,8 +95,8 @@ func limited(from io.Reader, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// Each visits the samples with the values of all Types: what the sample counts is not set. The sample is valid only
-// during the call, its Funcs for ever. The first error of visit ends it.
+// Each visits the samples with the values of all Types, but does not set a sample's own counts. The sample is valid
+// only during the call. Its Funcs stay valid. The first error of visit ends Each.
 func (f *File) Each(visit func(s *profile.Sample, values []int64) error) error {
 	r := fileReader{functions: make(map[funcKey]*profile.Func)}
 	frames := 0
@@ -117,7 +114,7 @@ func (f *File) Each(visit func(s *profile.Sample, values []int64) error) error {
 	return nil
 }
 
-// Default returns the index of the type that viewers show first: the one that the file names, or the last.
+// Default returns the index of the type that viewers show first: the file's default, or else the last.
 func (f *File) Default() int {
 	for i, t := range f.p.SampleType {
 		if t.Type == f.p.DefaultSampleType {
@@ -154,7 +151,7 @@ func (r *fileReader) read(s *pb.Sample) error {
 	return nil
 }
 
-// cutRoot takes off the frame that says why a stack's root is missing, and makes it a reason again.
+// cutRoot replaces the frame that shows why a stack's root is missing with that reason.
 func (r *fileReader) cutRoot() {
 	n := len(r.stack.Frames)
 	if n == 0 {
@@ -168,7 +165,7 @@ func (r *fileReader) cutRoot() {
 	}
 }
 
-// location takes a location apart. Code in an image is native: the format does not say more.
+// location makes frames from a location. Code in an image is native: the format has no other kinds.
 func (r *fileReader) location(l *pb.Location) {
 	kind, in := profile.C2, image{}
 	if l.Mapping != nil && l.Mapping.File != "" {

@@ -9,7 +9,7 @@ import (
 	"goprof/profile/redact"
 )
 
-// Redact writes a profile again with all its values, and without the names that a Redactor takes out.
+// Redact writes a profile again with all its values, but without the names that a Redactor removes.
 func Redact(to io.Writer, from io.Reader, by *redact.Redactor) error {
 	f, err := Read(from)
 	if err != nil {
@@ -39,7 +39,7 @@ func Redact(to io.Writer, from io.Reader, by *redact.Redactor) error {
 	return write(to, p)
 }
 
-// redactFunctions renames the functions. Locations show in which file of native code a function lies.
+// redactFunctions renames the functions. Locations show which image a native function is in.
 func redactFunctions(p *pb.Profile, by *redact.Redactor) {
 	image := make(map[uint64]string)
 	for _, l := range p.Location {
@@ -64,17 +64,16 @@ func redactFunctions(p *pb.Profile, by *redact.Redactor) {
 	}
 }
 
-// openNumbers are the labels with numbers that stay: goprof's own, and the size of an object, which Go's runtime
-// says.
+// openNumbers are the numeric labels that stay: goprof's own, and the size of an object, from Go's runtime.
 var openNumbers = []string{labelTID, "bytes"}
 
-// redactLabels redacts an application's own labels of a sample. A number may belong to a customer: long ones are
+// redactLabels redacts an application's own labels of a sample. A number may identify a customer. So long ones are
 // removed from texts, and numeric labels stay only under the names in openNumbers.
 func redactLabels(s *pb.Sample, by *redact.Redactor) {
 	labels := make(map[string][]string, len(s.Label))
 	for key, values := range s.Label {
 		if key == labelTrace || key == labelSpan {
-			continue // by these a customer's traces are found
+			continue // with these, a customer's traces could be found
 		}
 		out := make([]string, len(values))
 		for i, v := range values {

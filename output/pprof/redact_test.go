@@ -9,7 +9,7 @@ import (
 	"goprof/profile/redact"
 )
 
-// TestRedactLabels: nothing stays of an application's own labels, not even numbers.
+// TestRedactLabels: none of an application's own labels stay, not even numbers.
 func TestRedactLabels(t *testing.T) {
 	f := &pb.Function{ID: 1, Name: "com.qxzz.A.b", SystemName: "com.qxzz.A.b", Filename: "qxzz.java"}
 	m := &pb.Mapping{ID: 1, Start: 1, Limit: 9, File: "/opt/qxzz/libqxzz.so", BuildID: "qxzz-1"}

@@ -2,10 +2,11 @@
 //
 // The call uses the Connect protocol over HTTP. Servers accept it since Pyroscope 1.0, and present clients use it. The
 // older /ingest also accepts pprof, but takes the labels from a name in the query, and guesses types. Pyroscope also
-// accepts OTLP. Use OTLP for threads and single moments, and this package for Pyroscope's usual queries
+// accepts OTLP. Use OTLP for threads and single times, and this package for Pyroscope's usual queries
 // (process_cpu:cpu:nanoseconds).
 //
-// Pyroscope makes a series of each value of each label of a sample, so only the pool of a thread is sent.
+// Pyroscope makes a series for each value of each label of a sample. So goprof sends the pool of a thread in place of
+// the thread.
 package pyroscope
 
 import (
@@ -21,10 +22,10 @@ import (
 
 const path = "/push.v1.PusherService/Push"
 
-// Destination is a Pyroscope server.
 type Destination struct{ *wire.Client }
 
-// New makes a Destination. It makes no connection. The tenant of a server with several is a header, X-Scope-OrgID.
+// New makes a Destination. It makes no connection. For a server with several tenants, the tenant is a header,
+// X-Scope-OrgID.
 func New(o wire.Options) (*Destination, error) {
 	o.Kind, o.Path, o.Method = "pyroscope", path, path
 	client, err := wire.New(o)
@@ -46,7 +47,7 @@ func (d *Destination) Encode(b *batch.Batch) ([]byte, error) {
 	return protobuf.Bytes(nil, 1, series), nil
 }
 
-// Send delivers a message. Connect's failures have the statuses of HTTP.
+// Send delivers a message. Failures in Connect have the statuses of HTTP.
 func (d *Destination) Send(ctx context.Context, message []byte) error {
 	_, err := d.Deliver(ctx, &wire.Request{Body: message, Type: "application/proto",
 		Header: http.Header{"Connect-Protocol-Version": {"1"}}})

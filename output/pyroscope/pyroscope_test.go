@@ -41,7 +41,7 @@ func pushed(t *testing.T, message []byte) (labels map[string]string, data []byte
 }
 
 // TestPush: the request has the path and headers of Connect, the labels, and a profile with the stacks and counts of
-// our collapsed text. It names pools and no threads: Pyroscope makes a series of each name.
+// our collapsed text. It has names of pools and not of threads: Pyroscope makes a series for each name.
 func TestPush(t *testing.T) {
 	var got *http.Request
 	var body []byte

@@ -7,8 +7,8 @@ import (
 	"goprof/profile"
 )
 
-// added adds up the weights of samples before it passes the samples on. It ends the reading with an error before a sum
-// overflows, because every caller adds samples up. No recorder writes such a file: in ns, the largest number is 292
+// added adds up the weights of samples before it passes the samples on, because every caller adds samples up. If a sum
+// would overflow, it ends the reading with an error. No recorder writes such a file: in ns, the largest number is 292
 // years.
 func added(visit func(*profile.Sample) error) func(*profile.Sample) error {
 	var sums [4]int64

@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 )
 
-// largeProfile is a pprof profile whose samples count so much each.
+// largeProfile returns a pprof profile whose samples have these values.
 func largeProfile(t *testing.T, values ...int64) []byte {
 	t.Helper()
 	fn := &pb.Function{ID: 1, Name: "shop.Main.main"}
@@ -31,8 +31,8 @@ func largeProfile(t *testing.T, values ...int64) []byte {
 	return b.Bytes()
 }
 
-// TestAdded: what all samples count together has room in a number, or reading ends with an error that says so. So does
-// one value that is too large as nanoseconds.
+// TestAdded: if the sum of all samples overflows, reading ends with an error that says so. The same holds for a single
+// value that is too large in nanoseconds.
 func TestAdded(t *testing.T) {
 	for name, c := range map[string]struct {
 		values []int64

@@ -13,10 +13,10 @@ import (
 	"goprof/profile/protobuf"
 )
 
-// mostForABomb is how much memory the reader of a small file may allocate, also what it gives back.
+// mostForABomb is how much memory the reader of a small file may allocate, including memory that it frees again.
 const mostForABomb = 300 << 20
 
-// TestBombs: a small file that unfolds to very much is refused, or read, with little memory.
+// TestBombs: a small file that unpacks to a huge one is refused, or is read with little memory.
 func TestBombs(t *testing.T) {
 	bombs := make(map[string][]byte)
 	for name, field := range protoBombs() {
@@ -64,12 +64,12 @@ func readWhole(path string) error {
 	return f.Each(func(*profile.Sample) error { return nil })
 }
 
-// protoHead is the beginning of a profile: a type of samples, and the empty text.
+// protoHead returns the beginning of a profile: a type of samples, and the empty text.
 func protoHead() []byte {
 	return protobuf.Text(protobuf.Bytes(nil, 1, nil), 6, "")
 }
 
-// protoBombs are fields of the outermost message of profile.proto.
+// protoBombs returns fields of the outermost message of profile.proto.
 func protoBombs() map[string][]byte {
 	inSample := func(b []byte) []byte { return protobuf.Bytes(nil, 2, b) }
 	label := protobuf.Bytes(nil, 3, nil)
@@ -83,7 +83,7 @@ func protoBombs() map[string][]byte {
 	}
 }
 
-// nestedBombs are one message that has as many fields as fit.
+// nestedBombs returns messages, each with as many fields as fit.
 func nestedBombs() map[string]func(size int) []byte {
 	return map[string]func(int) []byte{
 		"labels of one sample": func(size int) []byte {

@@ -16,8 +16,8 @@ import (
 	"goprof/profile/naming"
 )
 
-// collapsedFile is a file of lines "root;caller;leaf count". Facts about samples other than their frames are in its
-// labels.
+// collapsedFile is a file of lines "root;caller;leaf count". Its labels also have the facts about samples besides their
+// frames.
 type collapsedFile struct {
 	about Info
 	tree  *output.Tree
@@ -26,9 +26,9 @@ type collapsedFile struct {
 
 type label struct {
 	frame  profile.Frame
-	thread *profile.Thread // of the frame above a thread's stacks
+	thread *profile.Thread // for the frame above a thread's stacks
 	state  profile.State
-	waits  bool // it is a state
+	waits  bool // it is a state of waiting
 }
 
 func openCollapsed(from io.Reader, name string) (*collapsedFile, error) {
@@ -51,9 +51,9 @@ func openCollapsed(from io.Reader, name string) (*collapsedFile, error) {
 	return c, nil
 }
 
-// findSummary reads the summary beside the file. If its sum of samples differs, the summary belongs to another
+// findSummary reads the summary beside the file. If its sum of samples differs from the file's, it belongs to another
 // recording, and is not used. Only a regular file is opened: the user did not name it, and reading a pipe could take
-// for ever.
+// forever.
 func (c *collapsedFile) findSummary(name string) {
 	path := output.SummaryPath(name)
 	file, err := outfile.OpenRegular(path)
@@ -72,7 +72,7 @@ func (c *collapsedFile) findSummary(name string) {
 	c.Describe(s)
 }
 
-// Describe adds the account of the recording, which says what the file's numbers count.
+// Describe adds the recording's account, which has the unit of the file's numbers.
 func (c *collapsedFile) Describe(s *profile.Summary) {
 	c.about.Summary, c.about.Meta, c.tree.Weight = s, s.Meta, s.Meta.Weight
 	c.about.Weights = []profile.Weight{s.Meta.Weight}
@@ -141,7 +141,7 @@ func (c *collapsedFile) sample(leaf *output.TreeNode, stack *profile.Stack) (s p
 			stack.Frames, stack.Truncated = stack.Frames[:n-1], why
 		}
 	}
-	if len(stack.Frames) == 0 { // of a thread alone
+	if len(stack.Frames) == 0 { // the line has only a thread
 		stack.Frames = append(stack.Frames, noStack)
 	}
 	s.Stack = stack
@@ -162,7 +162,7 @@ func count(s *profile.Sample, w profile.Weight, n int64) {
 	}
 }
 
-// noStack stands for a stack that is not known.
+// noStack stands for an unknown stack.
 var noStack = profile.Frame{Func: &profile.Func{Name: "[no stack]"}, Kind: profile.Gap, BCI: -1}
 
 func truncation(name string) (profile.Reason, bool) {

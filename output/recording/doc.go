@@ -4,6 +4,7 @@
 // Open recognises formats by the content of a file, not by its name. Filter is a Source around a Source. Sum and TreeOf
 // make one profile of all samples.
 //
-// A file is foreign input. A fault in it is an *output.BadFile, *jfr.BadRecording or *pprof.Bad. Lacks says that a file
-// does not hold what was asked for. IsBad finds all of these. Every sample of Open's files has at least one frame.
+// A file is foreign input. A fault in it is an *output.BadFile, *jfr.BadRecording or *pprof.Bad. Lacks is the error if
+// a file does not hold what was asked for. IsBad reports any of these. Every sample of Open's files has at least one
+// frame.
 package recording

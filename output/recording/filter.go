@@ -13,9 +13,9 @@ import (
 	"goprof/profile/naming"
 )
 
-// Filter says which samples are wanted. The zero value wants all.
+// Filter chooses samples. The zero value chooses all.
 type Filter struct {
-	From, To      time.Duration  // since the recording's start; To is the first moment that is not wanted, 0 for none
+	From, To      time.Duration  // since the recording's start; To is the first unwanted time, 0 for none
 	Thread        *regexp.Regexp // of "name tid=N", "name virtual #N"
 	ExcludeThread *regexp.Regexp
 	Include       *regexp.Regexp // of a frame's name: stacks without such a frame are left out
@@ -23,14 +23,13 @@ type Filter struct {
 	States        []profile.State
 }
 
-// Any reports whether anything is filtered.
 func (f *Filter) Any() bool {
 	return f.From > 0 || f.To > 0 || f.Thread != nil || f.ExcludeThread != nil || f.Include != nil || f.Exclude != nil ||
 		len(f.States) > 0
 }
 
-// Of returns the part of a recording that the filter wants. If the filter needs something that the recording does not
-// have, the error is Lacks.
+// Of returns the part of a recording that the filter wants. If the filter needs facts that the recording does not have,
+// the error is Lacks.
 func (f *Filter) Of(src Source) (*Filtered, error) {
 	i := src.Info()
 	switch {
@@ -48,17 +47,17 @@ func (f *Filter) Of(src Source) (*Filtered, error) {
 		funcs: make(map[*profile.Func]verdict)}, nil
 }
 
-// Filtered is the part of a recording that a filter wants. It is a Source. It has marks if the recording has.
+// Filtered is the part of a recording that a filter wants. It is a Source. It has marks if the recording has marks.
 type Filtered struct {
 	of   Source
 	f    Filter
-	left [numCauses]int64 // looks that were left out
+	left [numCauses]int64 // number of looks that were left out
 	kept int64
 
-	threads map[profile.Thread]bool // that are wanted
+	threads map[profile.Thread]bool // whether they are wanted
 	earlier map[profile.Thread][]string
 	funcs   map[*profile.Func]verdict
-	stacks  profile.ByStack[bool] // that are wanted: of one reading, as each reading numbers stacks again
+	stacks  profile.ByStack[bool] // whether they are wanted; for one reading, because each reading numbers stacks again
 }
 
 // cause is why a sample was left out.
@@ -82,7 +81,7 @@ type verdict struct{ include, exclude bool }
 // maxVerdicts bounds how many functions and threads are remembered.
 const maxVerdicts = 1 << 17
 
-// Info returns the recording's Info for the wanted time, without the account, which is of all samples.
+// Info returns the recording's Info for the wanted time. It has no account, because that is for all samples.
 func (p *Filtered) Info() Info {
 	i := p.of.Info()
 	i.Summary = nil
@@ -95,7 +94,7 @@ func (p *Filtered) Info() Info {
 	return i
 }
 
-// cut gives a recording's Meta the wanted time.
+// cut limits a recording's Meta to the wanted time.
 func (p *Filtered) cut(i *Info, m *profile.Meta) {
 	if !i.Timed {
 		return
@@ -133,7 +132,7 @@ func (p *Filtered) Visit(stacks Stacks, visit func(*profile.Sample) error) error
 	})
 }
 
-// Marks returns the marks that touch the wanted time.
+// Marks returns the marks that overlap with the wanted time.
 func (p *Filtered) Marks(visit func(Mark) error) error {
 	start := p.of.Info().Meta.Start.UnixNano()
 	return Marks(p.of, func(m Mark) error {
@@ -145,7 +144,7 @@ func (p *Filtered) Marks(visit func(Mark) error) error {
 	})
 }
 
-// judge says why a sample is left out, or that it is wanted.
+// judge returns why a sample is left out, or that it is wanted.
 func (p *Filtered) judge(s *profile.Sample, start int64) (cause, error) {
 	f := &p.f
 	at := time.Duration(s.At.Wall - start)
@@ -205,7 +204,7 @@ func matches(re *regexp.Regexp, text string, otherwise bool) bool {
 	return re.MatchString(text)
 }
 
-// keeps reports whether a stack passes --include and --exclude. The reason of a truncated stack counts like a frame.
+// keeps reports whether a stack passes --include and --exclude. The reason of a truncated stack counts as a frame.
 func (p *Filtered) keeps(s *profile.Stack) bool {
 	included := p.f.Include == nil
 	if s.Truncated != profile.Whole {
@@ -231,7 +230,7 @@ func (p *Filtered) verdict(fn *profile.Func) verdict {
 	})
 }
 
-// LeftOut says how many samples the last Each left out, and why. It is empty if none were.
+// LeftOut says how many samples the last Each has left out, and why. It is empty if there were none.
 func (p *Filtered) LeftOut() string {
 	all := p.kept
 	var list []string
@@ -250,7 +249,7 @@ func (p *Filtered) LeftOut() string {
 	return fmt.Sprintf("%d of %d %s left out: %s", all-p.kept, all, what, strings.Join(list, ", "))
 }
 
-// NoneLeft says that there are no samples. That is no fault of the file.
+// NoneLeft is the error if there are no samples. That is no fault of the file.
 type NoneLeft struct{ LeftOut string }
 
 func (e *NoneLeft) Error() string { return cmp.Or(e.LeftOut, "there are no samples in it") }

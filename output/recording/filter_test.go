@@ -107,7 +107,7 @@ func TestFilterLacks(t *testing.T) {
 	}
 }
 
-// TestFormatsAgree: a recording gives the same stacks by collapsed, pprof and JFR, with threads and without.
+// TestFormatsAgree: a recording gives the same stacks in collapsed, pprof and JFR files, with and without threads.
 func TestFormatsAgree(t *testing.T) {
 	samples := cpuSamples()
 	flight, proto := jfrOf(t, profile.ModeCPU, profile.Samples, samples), pprofOf(t, samples)
@@ -134,8 +134,8 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
-// TestLabels: the labels of collapsed files come back unchanged: those of other tools, of pools and of virtual
-// threads, too.
+// TestLabels: the labels of collapsed files are read unchanged, including those of other tools, of pools and of virtual
+// threads.
 func TestLabels(t *testing.T) {
 	const text = "[pool-* tid=*];a.B.c_[0] 1\n[virtual #?];a.B.c_[1];memcpy;do_syscall_64_[k] 2\n" +
 		"[x y virtual #7];[truncated: not stopped];a.B.d_[j];[parked: java.lang.Object] 3\n"
@@ -154,7 +154,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestTooLarge: if a sum of counts is too large for a number, the reader says so. The sum does not become negative.
+// TestTooLarge: if a sum of counts overflows, reading ends with an error. The sum does not become negative.
 func TestTooLarge(t *testing.T) {
 	samples := cpuSamples()[:2]
 	for i := range samples {
@@ -166,7 +166,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// renumbered gives stacks other numbers in each reading.
+// renumbered gives stacks different numbers in each reading.
 type renumbered struct {
 	Source
 	samples  []profile.Sample
@@ -185,7 +185,7 @@ func (r *renumbered) Each(visit func(*profile.Sample) error) error {
 	return nil
 }
 
-// TestFilterTwice: what one reading's stack numbers meant says nothing of the next reading's.
+// TestFilterTwice: a stack's number in one reading means nothing in the next reading.
 func TestFilterTwice(t *testing.T) {
 	all := cpuSamples()[:2]
 	src := &renumbered{Source: reading(t, jfrOf(t, profile.ModeCPU, profile.Samples, all), Options{}), samples: all}

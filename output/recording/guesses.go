@@ -2,7 +2,7 @@ package recording
 
 import "goprof/profile"
 
-// Guesses counts the guessed leaves of a recording by their compiled methods. Only JFR files of goprof's own say which
+// Guesses counts the guessed leaves of a recording by their compiled methods. Only goprof's own JFR files show which
 // leaves are guesses.
 func Guesses(src Source) (profile.Guesses, error) {
 	var g profile.Guesses
@@ -10,7 +10,7 @@ func Guesses(src Source) (profile.Guesses, error) {
 	if i.Format != JFR {
 		return g, nil
 	}
-	var known profile.ByStack[*profile.Func] // of one reading: nil if the leaf is no guess
+	var known profile.ByStack[*profile.Func] // for one reading: nil if the leaf is not a guess
 	err := Visit(src, LaterStacks, func(s *profile.Sample) error {
 		in, met := known.Get(s.StackNumber, 0)
 		if !met {
@@ -29,11 +29,11 @@ func Guesses(src Source) (profile.Guesses, error) {
 }
 
 // Settled returns a recording with stacks as they should be shown: if a compiled method has many guessed leaves, these
-// samples count for the method itself. Settled reads the recording once to count guesses, and returns src itself if
-// nothing changes.
+// samples count for the method itself. Settled reads the recording once to count guesses. If nothing changes, it
+// returns src itself.
 func Settled(src Source) (Source, error) {
 	if s := src.Info().Summary; s != nil && float64(s.LeafGuessed) < profile.GuessedMuch*float64(s.Samples) {
-		return src, nil // all of them are too few
+		return src, nil // no method has enough
 	}
 	g, err := Guesses(src)
 	if err != nil || !g.Any() {
@@ -46,7 +46,7 @@ type shown struct {
 	Source
 	guesses profile.Guesses
 	stack   profile.Stack
-	of      *profile.Sample // whose stack is not read yet
+	of      *profile.Sample // its stack is not read yet
 	unread  func() error    // reads it
 }
 
@@ -76,7 +76,7 @@ func (s *shown) read() error {
 	return nil
 }
 
-// settle changes a copy of the stack: samples share theirs.
+// settle changes a copy of the stack, because samples share stacks.
 func (s *shown) settle(of *profile.Sample) {
 	if of.Stack == nil || !s.guesses.Much(of.Stack.Guessed()) {
 		return

@@ -11,7 +11,8 @@ import (
 	"goprof/profile"
 )
 
-// TestGuesses: a JFR file says which leaves are guesses. Its sums count them for the compiled method if they are many.
+// TestGuesses: a JFR file shows which leaves are guesses. If a compiled method has many, they count for the method in
+// sums of the file.
 func TestGuesses(t *testing.T) {
 	crunch, mix := &profile.Func{Name: "pek.Pek.crunch"}, &profile.Func{Name: "pek.Pek.mix"}
 	for guessed, want := range map[int]map[string]int64{
@@ -54,7 +55,7 @@ func TestGuesses(t *testing.T) {
 			t.Fatal(err)
 		}
 		each := map[string]int64{}
-		for range 2 { // a second reading is like the first
+		for range 2 { // the second reading must have the same result
 			clear(each)
 			if err := src.Each(func(s *profile.Sample) error {
 				each[s.Stack.Frames[0].Func.Name] += s.Looks()

@@ -12,12 +12,12 @@ import (
 	"goprof/profile"
 )
 
-// jfrFile is a JFR file. Its events are read again by each call of Each: memory holds one chunk's constants.
+// jfrFile is a JFR file. Each call of Each reads its events again: memory holds the constants of one chunk.
 type jfrFile struct {
 	about   Info
 	file    io.ReaderAt
 	size    int64
-	events  []string // that are its samples
+	events  []string // names of those that are its samples
 	noted   noted
 	threads settled
 	contents
@@ -54,7 +54,7 @@ func openJFR(file io.ReaderAt, size int64, name string, o Options) (*jfrFile, er
 func (f *jfrFile) info() *Info { return &f.about }
 func (f *jfrFile) Info() Info  { return f.about }
 
-// read reads the events that are wanted, to the end of the last whole chunk. set may set the reader's options.
+// read reads the wanted events, to the end of the last whole chunk. set may set the reader's options.
 func (f *jfrFile) read(want func(name string, stack bool) bool, set func(*jfr.Reader),
 	visit func(*jfr.Reader, *jfr.Event) error) error {
 	r := jfr.NewReader(f.file, f.size, want)
@@ -73,7 +73,7 @@ func (f *jfrFile) read(want func(name string, stack bool) bool, set func(*jfr.Re
 	}
 }
 
-// isCutOff reports that a chunk was not finished: goprof or the JVM was killed, or is still writing.
+// isCutOff reports whether a chunk was not finished: goprof or the JVM was killed, or is still writing.
 func isCutOff(err error) bool {
 	var bad *jfr.BadRecording
 	return errors.As(err, &bad) && bad.Incomplete
@@ -117,11 +117,11 @@ type sampleMaker struct {
 	sorts   map[string]eventSort
 	made    profile.Sample
 	threads *settled
-	reader  *jfr.Reader  // of the sample
-	of      *jfr.Event   // that the sample is made of
+	reader  *jfr.Reader  // the reader of the sample
+	of      *jfr.Event   // the event that the sample is made from
 	unread  func() error // read
 	stack   profile.Stack
-	classes map[leafKey]profile.Frame // leaves that say what was allocated or waited for
+	classes map[leafKey]profile.Frame // leaves that show what was allocated or waited for
 
 	event string // of the last sample
 	sort  eventSort
@@ -130,7 +130,7 @@ type sampleMaker struct {
 type eventSort struct {
 	kind *profile.EventKind
 	mode string
-	part *profile.EventKind // nil where one part is read, and of CPU time
+	part *profile.EventKind // nil if one part is read, and for CPU time
 }
 
 type leafKey struct {
@@ -138,14 +138,14 @@ type leafKey struct {
 	kind profile.Kind
 }
 
-// maxClasses bounds how many such leaves are kept.
+// maxClasses bounds the kept leaves.
 const maxClasses = 1 << 14
 
-// sample makes the sample of an event. Its stack is read here only if the sample adds a leaf to it.
+// sample makes a sample from an event. It reads the stack only if the sample adds a leaf to it.
 func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) error {
 	m.reader, m.of = r, e
 	s := &m.made
-	*s = profile.Sample{} // each field is set in place: a copy of a whole sample would cost more
+	*s = profile.Sample{} // each field is set in place: copying a whole sample would cost more
 	s.At, s.Thread, s.Count, s.CPU, s.Link = instantOf(r, e), m.threads.of(&e.Thread), e.Samples, e.CPU, e.Link
 	s.WakerLink = e.WakerLink
 	s.Stack, s.StackNumber, s.Unread = e.Stack, stackNumber(e.StackNumber, profile.Certain), m.unread
@@ -178,7 +178,7 @@ func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) error {
 		if err := m.call(s, e); err != nil {
 			return err
 		}
-	default: // the event itself says what the thread did
+	default: // the type of the event shows what the thread did
 		if s.NoState = !known; s.Event == nil {
 			s.Wall, s.Span = true, e.Duration
 		}
@@ -205,7 +205,7 @@ func (m *sampleMaker) read() error {
 	return nil
 }
 
-// hit makes the sample of an event. Its leaf is the object of the event, such as a class.
+// hit makes a sample from an event. Its leaf is the object of the event, such as a class.
 func (m *sampleMaker) hit(s *profile.Sample, e *jfr.Event, kind *profile.EventKind) error {
 	s.Event, s.About = kind, e.Class != ""
 	if kind.Unit == profile.Bytes {
@@ -214,7 +214,7 @@ func (m *sampleMaker) hit(s *profile.Sample, e *jfr.Event, kind *profile.EventKi
 	return m.leaf(s, e.Class, e.TLAB.Kind())
 }
 
-// call makes the sample of a call that reads or writes. In goprof's files, a call may stand for several.
+// call makes a sample from a call that reads or writes. In goprof's files, one call may stand for several.
 func (m *sampleMaker) call(s *profile.Sample, e *jfr.Event) error {
 	s.Wall, s.NoState, s.About = true, true, e.Target != ""
 	if s.Span = e.Duration; m.ours {
@@ -230,7 +230,7 @@ func (m *sampleMaker) call(s *profile.Sample, e *jfr.Event) error {
 	return m.leaf(s, profile.IOLabel(op, e.Target), profile.StateFrame)
 }
 
-// leaf adds a leaf to the stack: what the topmost frame allocated or waited for.
+// leaf adds a leaf to the stack: what the topmost frame has allocated or waited for.
 func (m *sampleMaker) leaf(s *profile.Sample, name string, kind profile.Kind) error {
 	if name == "" {
 		return nil
@@ -252,7 +252,7 @@ func (m *sampleMaker) leaf(s *profile.Sample, name string, kind profile.Kind) er
 	return nil
 }
 
-// sure says how certain a sample's leaf is. Samples share stacks, so this needs a stack of its own.
+// sure sets how certain a sample's leaf is. Samples share stacks, so this needs a copy of the stack.
 func (m *sampleMaker) sure(s *profile.Sample, e *jfr.Event) {
 	if e.Leaf == profile.Certain || s.Stack == nil || len(s.Stack.Frames) == 0 {
 		return
@@ -262,7 +262,7 @@ func (m *sampleMaker) sure(s *profile.Sample, e *jfr.Event) {
 	s.Stack = &m.stack
 }
 
-// stackNumber returns the number of a stack whose leaf is of this certainty. n is the reader's number. 0 stays 0.
+// stackNumber returns the number of a stack whose leaf has this certainty. n is the reader's number. 0 stays 0.
 func stackNumber(n uint64, leaf profile.Certainty) uint64 {
 	if n == 0 {
 		return 0
@@ -270,7 +270,7 @@ func stackNumber(n uint64, leaf profile.Certainty) uint64 {
 	return n | uint64(leaf)<<leafBit
 }
 
-// leafBit lies above the reader's numbers of stacks: no reader counts so far.
+// leafBit is above the reader's numbers of stacks: no reader counts so far.
 const leafBit = 60
 
 // eventText lists the events that are samples, for Info.Event.
@@ -281,8 +281,8 @@ func cutOffNote(err error, chunks int) string {
 	return fmt.Sprintf("the recording's end is missing, its first %d chunks are read: %v", chunks, err)
 }
 
-// noEndNote says up to which time a file of goprof's has samples. All its chunks are whole: a goprof that is killed
-// writes nothing of the open chunk.
+// noEndNote says up to which time a goprof file has samples. All its chunks are whole: a goprof that is killed writes
+// nothing of the open chunk.
 func noEndNote(to time.Time) string {
 	return "the recording was not ended: goprof was killed, or is still recording. What it saw after " +
 		to.Format("15:04:05 MST") + " is not in the file, nor is the account of the run"

@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 )
 
-// The events of the JDK and of async-profiler that are samples in some way.
+// The events of the JDK and of async-profiler that are samples of some kind.
 const (
 	executionSample = "jdk.ExecutionSample"
 	nativeSample    = "jdk.NativeMethodSample"
@@ -25,23 +25,23 @@ const (
 	classDefine     = "jdk.ClassDefine"
 )
 
-// EventGroups are what Options.Event can be beside the names of events.
+// EventGroups are the possible values of Options.Event besides names of events.
 var EventGroups = []string{"cpu", "native", "wall", "alloc", "lock", "park", profile.EventIO}
 
-// modeOf is the mode of a recording of such events. Events of goprof's own kinds have other modes: see mode.
+// modeOf is the mode of a recording of such events. For events of goprof's own kinds see mode.
 var modeOf = map[string]string{
 	executionSample: profile.ModeCPU, nativeSample: profile.ModeCPU, cpuTimeSample: profile.ModeCPU,
 	wallSample: profile.ModeWall, monitorEnter: "lock", threadPark: "lock",
 }
 
-// otherKinds are events of other recorders that are goprof's under another name.
+// otherKinds are events of other recorders that goprof has under another name.
 var otherKinds = func() map[string]*profile.EventKind {
 	alloc := &profile.EventKind{Name: profile.EventAlloc, Unit: profile.Bytes}
 	return map[string]*profile.EventKind{allocSample: alloc, allocInTLAB: alloc, allocOutside: alloc,
 		exceptionThrow: {Name: profile.EventExceptions}, classDefine: {Name: profile.EventClassLoad}}
 }()
 
-// IsSample reports whether events of a name, or of several, are read as samples by goprof's own rules.
+// IsSample reports whether goprof has rules of its own for reading the events of a name, or of several, as samples.
 func IsSample(event string) bool {
 	for name := range strings.SplitSeq(event, ",") {
 		if slices.Contains(EventGroups, strings.ToLower(name)) || modeOf[name] != "" || otherKinds[name] != nil {
@@ -51,7 +51,8 @@ func IsSample(event string) bool {
 	return strings.Contains(event, ",")
 }
 
-// kind is the event of samples of a type. It is nil for CPU time, for time, and for types that are not goprof's.
+// kind returns the event for samples of a type. It is nil for CPU time, for wall-clock time, and for types that are not
+// goprof's.
 func (c *contents) kind(event string) *profile.EventKind {
 	if kind := c.kinds[event]; kind != nil {
 		return kind
@@ -72,7 +73,7 @@ func (c *contents) mode(event string) string {
 	return modeOf[event]
 }
 
-// weights returns what events can be counted in, the usual weight first.
+// weights returns the possible weights of events, the default first.
 func (c *contents) weights(event string) []profile.Weight {
 	kind := c.kind(event)
 	switch {
@@ -101,11 +102,11 @@ func (c *contents) weights(event string) []profile.Weight {
 // contents describes the events of a JFR file.
 type contents struct {
 	counts map[string]int64              // of all events
-	stacks map[string]bool               // those with a stack trace
+	stacks map[string]bool               // whether they have a stack trace
 	ours   bool                          // goprof wrote it
 	kinds  map[string]*profile.EventKind // of goprof's samples of events, by type
-	waits  map[string]string             // names of wall-clock parts, in ours that have several parts, by type
-	first  []string                      // types in the order in which their events were asked for
+	waits  map[string]string             // names of wall-clock parts by type, if a goprof file has several parts
+	first  []string                      // types in the order of --event
 }
 
 func (c *contents) has(event string) bool { return c.counts[event] > 0 && c.stacks[event] }
@@ -142,8 +143,8 @@ func (c *contents) choose(want string) ([]string, error) {
 	return chosen, nil
 }
 
-// usual returns the events that are read if the user does not choose: the first that the file has of the event that
-// record named first, CPU time, wall-clock time and the most frequent event.
+// usual returns the events to read if the user does not choose. It takes the first of these that the file has: the
+// event that record named first, CPU time, wall-clock time, the most frequent event.
 func (c *contents) usual() ([]string, error) {
 	if i := slices.IndexFunc(c.first, c.has); i >= 0 {
 		if c.mode(c.first[i]) == profile.ModeCPU {
@@ -162,7 +163,7 @@ func (c *contents) usual() ([]string, error) {
 	return nil, c.lacks("")
 }
 
-// group returns the events of a group that are in the file, nil if there are none.
+// group returns the events of a group that are in the file. It is nil if there are none.
 func (c *contents) group(name string) []string {
 	some := func(events ...string) []string {
 		return slices.DeleteFunc(events, func(e string) bool { return !c.has(e) })
@@ -173,11 +174,11 @@ func (c *contents) group(name string) []string {
 	}
 	switch strings.ToLower(name) {
 	case "cpu":
-		// The JDK's samples of native code mostly wait there. goprof's used CPU time.
+		// In the JDK's samples of native code, threads mostly wait. In goprof's, they used CPU time.
 		if c.ours {
 			return some(executionSample, nativeSample)
 		}
-		return first(cpuTimeSample, executionSample) // the other one is biased, and knows no native code
+		return first(cpuTimeSample, executionSample) // the second one is biased, and has no native code
 	case "native":
 		return some(nativeSample)
 	case "wall":
@@ -197,7 +198,7 @@ func (c *contents) group(name string) []string {
 	return nil
 }
 
-// asked returns the types that record --event was asked for by this name.
+// asked returns the types for the name of an event in record --event.
 func (c *contents) asked(name string) []string {
 	for _, event := range c.withStacks() {
 		kind := c.kinds[event]
@@ -209,7 +210,7 @@ func (c *contents) asked(name string) []string {
 	return nil
 }
 
-// named returns the event of a name. The name may lack the part before its last dot.
+// named returns the event with a name. The part of the name before its last dot may be missing.
 func (c *contents) named(name string) (found []string) {
 	for _, event := range c.withStacks() {
 		last := event[strings.LastIndexByte(event, '.')+1:]

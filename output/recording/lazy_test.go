@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// lazySamples are samples of three stacks that come again and again, two of which differ in nothing but how sure the
-// leaf is.
+// lazySamples are samples of three stacks that occur repeatedly. Two of the stacks only differ in how certain the leaf
+// is.
 func lazySamples() (all []profile.Sample) {
 	for i, s := range slices.Repeat(cpuSamples(), 20) {
 		s.At = moment(time.Duration(i) * 90 * time.Millisecond)
@@ -23,7 +23,7 @@ func lazySamples() (all []profile.Sample) {
 	return all
 }
 
-// sampleText is all of a sample but what stands for its stack before that is read.
+// sampleText returns all of a sample, except the facts that stand for its stack before the stack is read.
 func sampleText(s *profile.Sample) string {
 	one := *s
 	text := one.Stack.Truncated.String()
@@ -34,7 +34,7 @@ func sampleText(s *profile.Sample) string {
 	return fmt.Sprintf("%+v %s", one, text)
 }
 
-// TestLazily: samples whose stacks are read later, or only where their number is new, are those of Each.
+// TestLazily: samples are the same as in Each if their stacks are read later, or only if their number is new.
 func TestLazily(t *testing.T) {
 	for _, c := range []struct {
 		mode   string

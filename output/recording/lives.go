@@ -7,21 +7,21 @@ import (
 	"goprof/profile"
 )
 
-// Life is a thread's first or last moment.
+// Life is the start or the end of a thread.
 type Life struct {
 	At     profile.Instant
 	Thread profile.Thread
 	End    bool
 }
 
-// Lived is a Source that may know when threads began and ended.
+// Lived is a Source that may know when threads started and ended.
 type Lived interface {
 	Source
 	// Lives calls visit for each, in the order of the file.
 	Lives(visit func(Life) error) error
 }
 
-// Lives visits the lives that a source knows, if it knows any.
+// Lives visits the lives that a source knows. There may be none.
 func Lives(src Source, visit func(Life) error) error {
 	if l, ok := src.(Lived); ok {
 		return l.Lives(visit)
@@ -34,7 +34,7 @@ const (
 	threadEnd   = "jdk.ThreadEnd"
 )
 
-// Lives says when threads began and ended, if the file is JFR.
+// Lives visits the starts and ends of threads, if the file is JFR.
 func (f *File) Lives(visit func(Life) error) error {
 	file, ok := f.source.(*jfrFile)
 	if !ok {

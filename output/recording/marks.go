@@ -11,28 +11,28 @@ import (
 
 // The kinds of marks.
 const (
-	MarkGC        = "gc"        // a collection, from its beginning to its end
+	MarkGC        = "gc"        // a collection from beginning to end
 	MarkPause     = "pause"     // a collection's pause: no Java code ran
-	MarkSafepoint = "safepoint" // no Java code ran, whatever for
+	MarkSafepoint = "safepoint" // no Java code ran, for any reason
 )
 
 const (
 	safepointBegin = "jdk.SafepointBegin"
 	safepointEnd   = "jdk.SafepointEnd"
 	vmOperation    = "jdk.ExecuteVMOperation"
-	ourMark        = "goprof.Mark" // written by goprof when it converts recordings of others
+	ourMark        = "goprof.Mark" // written by goprof when it converts other tools' recordings
 )
 
-// markEvents are the events that are marks, of the JDK's recorder.
+// markEvents are the events of the JDK's recorder that are marks.
 var markEvents = map[string]string{
 	"jdk.GarbageCollection": MarkGC, "jdk.GCPhasePause": MarkPause, "jdk.ZAllocationStall": MarkPause,
 	safepointBegin: MarkSafepoint, safepointEnd: MarkSafepoint, vmOperation: MarkSafepoint,
-	ourMark: MarkPause, // the event itself says which
+	ourMark: MarkPause, // the event itself has the kind
 }
 
 var markKinds = []string{MarkGC, MarkPause, MarkSafepoint}
 
-// Marks returns the collections and safepoints of the recording.
+// Marks visits the collections and safepoints of the recording.
 func (f *jfrFile) Marks(visit func(Mark) error) error {
 	if all := &f.noted; !all.tooMany {
 		return eachOf(all.marks, visit)
@@ -47,7 +47,7 @@ func (f *jfrFile) Marks(visit func(Mark) error) error {
 	})
 }
 
-// mark returns the mark that an event of markEvents makes; ok is false if it makes none.
+// mark returns the mark for an event of markEvents. ok is false if there is none.
 func (s safepoints) mark(r *jfr.Reader, e *jfr.Event) (m Mark, ok bool) {
 	m = Mark{Kind: markEvents[e.Name], At: instantOf(r, e), For: max(e.Duration, 0)}
 	fields := fieldsOf(e)
@@ -71,7 +71,7 @@ func (s safepoints) mark(r *jfr.Reader, e *jfr.Event) (m Mark, ok bool) {
 	return m, true
 }
 
-// instantOf returns the moment of an event. If the file does not say which clock its ticks are from, only the wall
+// instantOf returns the time of an event. If the file does not say which clock its ticks are from, only the wall
 // clock's time is known.
 func instantOf(r *jfr.Reader, e *jfr.Event) profile.Instant {
 	at := e.At
@@ -89,10 +89,10 @@ func markText(f fields) string {
 	return strings.TrimSpace(text)
 }
 
-// safepoints are the safepoints that have begun. The JDK writes begin and end as two events.
+// safepoints are the safepoints that have begun. The JDK writes beginning and end as two events.
 type safepoints map[int64]Mark
 
-// maxSafepoints bounds how many are open. In a JVM it is one.
+// maxSafepoints bounds the open safepoints. A JVM has one.
 const maxSafepoints = 1 << 10
 
 func (s safepoints) begin(id int64, m Mark) {
@@ -102,7 +102,7 @@ func (s safepoints) begin(id int64, m Mark) {
 	s[id] = m
 }
 
-// end returns the whole safepoint. If its beginning is not known, it is its end only.
+// end returns the whole safepoint. If its beginning is not known, it returns only the end.
 func (s safepoints) end(id int64, m Mark) Mark {
 	begun, ok := s[id]
 	delete(s, id)

@@ -2,8 +2,8 @@ package recording
 
 import "goprof/output/jfr"
 
-// noted are the marks of a JFR file, and the first and last moments of its threads. They are noted in the first reading
-// of the file, so that it need not be read again for them. If there are too many, none are kept.
+// noted are the marks of a JFR file, and the starts and ends of its threads. They are noted in the first reading of the
+// file, so that it need not be read again for them. If there are too many, none are kept.
 type noted struct {
 	marks   []Mark
 	lives   []Life
@@ -17,7 +17,7 @@ const (
 	maxNotedTexts = 1 << 20
 )
 
-// take keeps an event that is a mark, or that begins or ends a thread.
+// take keeps an event if it is a mark, or the start or end of a thread.
 func (n *noted) take(r *jfr.Reader, e *jfr.Event, open safepoints) {
 	switch {
 	case n.tooMany:
@@ -36,7 +36,7 @@ func (n *noted) take(r *jfr.Reader, e *jfr.Event, open safepoints) {
 	}
 }
 
-// eachOf calls visit for each of a list, until one call fails.
+// eachOf calls visit for each element of a list, until a call fails.
 func eachOf[T any](list []T, visit func(T) error) error {
 	for _, one := range list {
 		if err := visit(one); err != nil {

@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// TestNoted: marks, and the lives of threads, come from the first reading of a file; if they are too many, from another
-// one. They are the same.
+// TestNoted: marks and lives of threads come from the first reading of a file, or from a second one if there are too
+// many. Both have the same result.
 func TestNoted(t *testing.T) {
 	for _, n := range []int{2, maxNoted, maxNoted + 1} {
 		var b bytes.Buffer

@@ -20,26 +20,25 @@ import (
 	"goprof/profile"
 )
 
-// Stdin is the name that means standard input.
+// Stdin is the name for standard input.
 const Stdin = outfile.Stdout
 
-// Options say which part of a file is read. The zero value is good.
+// Options set which part of a file is read. The zero value has the defaults.
 type Options struct {
-	// Event chooses what of a JFR file is read: one of EventGroups, or the names of events, with commas. Empty means
-	// the samples of CPU time, otherwise those of wall-clock time, otherwise what there is.
+	// Event chooses the samples of a JFR file: one of EventGroups, or names of events, separated by commas. If it is
+	// empty, these are tried in turn: CPU time, wall-clock time, any other events.
 	Event string
-	// All reads all parts of a recording that has several. Event and Weight are of one, so they go without All.
+	// All reads all parts of a recording with several. Do not combine it with Event and Weight, which are for one part.
 	All bool
-	// Weight chooses what samples are counted in. Meta.Weight of Info tells the result. Nil means the recording's own
-	// weight.
+	// Weight chooses the weight of samples. Meta.Weight of Info has the result. Nil is the recording's own weight.
 	Weight *profile.Weight
-	// Stdin is the input for the name "-"; nil means the process's standard input.
+	// Stdin is the input for the name "-". Nil is the process's standard input.
 	Stdin io.Reader
-	// Regular refuses a name if it has become a link, a pipe or a device.
+	// Regular refuses a name that is now a link, a pipe or a device.
 	Regular bool
 }
 
-// File is a recording that was opened. It is a Source, and has marks where its format does.
+// File is an open recording. It is a Source, and has marks if its format has them.
 type File struct {
 	source
 	close func() error
@@ -50,7 +49,6 @@ type source interface {
 	info() *Info
 }
 
-// Close frees what the file holds.
 func (f *File) Close() error {
 	if f.close == nil {
 		return nil
@@ -58,7 +56,7 @@ func (f *File) Close() error {
 	return f.close()
 }
 
-// Each visits the samples. The sum of their weights must fit into a number.
+// Each visits the samples. The sum of their weights must not overflow.
 func (f *File) Each(visit func(*profile.Sample) error) error { return f.Visit(AllStacks, visit) }
 
 // Visit visits the samples with the stacks that the caller needs. Only samples of JFR files can lack theirs.
@@ -66,7 +64,7 @@ func (f *File) Visit(stacks Stacks, visit func(*profile.Sample) error) error {
 	return Visit(f.source, stacks, added(visit))
 }
 
-// Tree is the tree of a collapsed file, with everything that its labels say; nil for other files.
+// Tree returns the tree of a collapsed file, with everything in its labels. It is nil for other files.
 func (f *File) Tree() *output.Tree {
 	if c, ok := f.source.(*collapsedFile); ok {
 		return c.tree
@@ -74,7 +72,7 @@ func (f *File) Tree() *output.Tree {
 	return nil
 }
 
-// Describe adds to a collapsed file the account of its recording, which is in the file beside it.
+// Describe adds the account of a collapsed file's recording, which is in the file beside it.
 func (f *File) Describe(s *profile.Summary) {
 	if c, ok := f.source.(*collapsedFile); ok {
 		c.Describe(s)
@@ -84,7 +82,7 @@ func (f *File) Describe(s *profile.Summary) {
 // Lacks is the error for a file that does not contain what the caller wants.
 type Lacks struct {
 	Problem string
-	Remedy  string // a command, or what to do
+	Remedy  string // a command, or an instruction
 }
 
 func (e *Lacks) Error() string { return e.Problem }
@@ -120,7 +118,6 @@ func Open(name string, o Options) (*File, error) {
 	return f, nil
 }
 
-// setWeight chooses what samples are counted in.
 func setWeight(i *Info, w profile.Weight) error {
 	if slices.Contains(i.Weights, w) {
 		i.Meta.Weight, i.Asked = w, true
@@ -141,9 +138,9 @@ var weightWords = map[profile.Weight]string{
 
 // input is a recording's file.
 type input struct {
-	file io.ReaderAt // nil of a stream
+	file io.ReaderAt // nil for a stream
 	size int64
-	from *bufio.Reader // from the beginning on
+	from *bufio.Reader // the whole input
 	own  []io.Closer
 }
 
@@ -196,7 +193,7 @@ func openInput(name string, o *Options) (*input, error) {
 	return in, nil
 }
 
-// openSnap goes on with the recording in the file of "goprof snap".
+// openSnap continues with the recording in a file of "goprof snap".
 func (in *input) openSnap() error {
 	r, err := snap.Read(in.file, in.size)
 	if err != nil {
@@ -243,7 +240,7 @@ func opened[S source](s S, err error) (*File, error) {
 	return &File{source: s}, nil
 }
 
-// head returns the beginning of the content, unpacked, and whether the file is packed.
+// head returns the beginning of the unpacked content, and whether the file is packed.
 func (in *input) head() (head []byte, packed bool, err error) {
 	head, err = in.from.Peek(sniffed)
 	if err != nil && len(head) == 0 && err != io.EOF {
@@ -263,9 +260,9 @@ func (in *input) head() (head []byte, packed bool, err error) {
 
 func isJFR(head []byte) bool { return bytes.HasPrefix(head, []byte("FLR\x00")) }
 
-// isProto reports whether a file may be pprof's: it begins with a sample type, a message of some bytes
-// (profile.proto, field 1). All known writers begin with that. A text file never has such a byte after its first
-// line break.
+// isProto reports whether a file may be pprof's: it begins with a sample type (profile.proto, field 1), a message of some
+// bytes. All known writers begin with it. The field's tag is also a line break, but in a text file no byte like the
+// message's length follows.
 func isProto(head []byte) bool {
 	const sampleType = 1<<3 | 2
 	return len(head) > 1 && head[0] == sampleType && head[1] < ' ' && !bytes.ContainsRune([]byte("\t\n\r"), rune(head[1]))
@@ -277,7 +274,8 @@ func isText(head []byte) bool {
 	}) < 0
 }
 
-// spool copies the recording into a file, unless it is in one and not packed: then it can be read at any offset.
+// spool copies the recording into a file, so that it can be read at any offset. It need not do so if the recording is a
+// file that is not packed.
 func (in *input) spool(packed bool) error {
 	if in.file != nil && !packed {
 		return nil

@@ -37,7 +37,7 @@ func java(kind profile.Kind, fn *profile.Func, line int32) profile.Frame {
 	return profile.Frame{Func: fn, Kind: kind, Line: line, BCI: 3}
 }
 
-// cpuSamples are ten seconds of two threads: one sample of worker each 100 ms, one of the collector's thread each
+// cpuSamples are ten seconds of two threads: a sample of worker every 100 ms, and one of the collector's thread every
 // second.
 func cpuSamples() (all []profile.Sample) {
 	sell := &profile.Stack{Frames: []profile.Frame{java(profile.Inlined, sellFn, 7), java(profile.C2, mainFn, 3)}}
@@ -53,7 +53,7 @@ func cpuSamples() (all []profile.Sample) {
 	return all
 }
 
-// jfrOf writes samples as goprof does.
+// jfrOf returns samples as a JFR file by goprof.
 func jfrOf(t testing.TB, mode string, weight profile.Weight, samples []profile.Sample) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -116,7 +116,7 @@ func save(t testing.TB, name string, data []byte) string {
 	return name
 }
 
-// lines are the counts of a source, by thread and stack.
+// lines returns the counts of a source, by thread and stack.
 func lines(t testing.TB, src Source) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
@@ -136,7 +136,7 @@ func lines(t testing.TB, src Source) map[string]int64 {
 	return all
 }
 
-// TestOpen: each format gives the same samples, whatever the name of the file is, and also through a pipe.
+// TestOpen: each format gives the same samples, under any file name and through a pipe.
 func TestOpen(t *testing.T) {
 	samples := cpuSamples()
 	flight := jfrOf(t, profile.ModeCPU, profile.Samples, samples)
@@ -190,7 +190,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestSummary: a JFR file gives back its account.
+// TestSummary: a JFR file has its account.
 func TestSummary(t *testing.T) {
 	f, err := Open(save(t, "x.jfr", jfrOf(t, profile.ModeCPU, profile.CPUTime, cpuSamples())), Options{})
 	if err != nil {
@@ -208,8 +208,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestCutOff: if the last chunk of a recording was never finished, the recording is read up to that chunk, and says
-// so.
+// TestCutOff: if the last chunk of a recording was not finished, the recording is read up to that chunk, with a note.
 func TestCutOff(t *testing.T) {
 	whole := jfrOf(t, profile.ModeCPU, profile.Samples, cpuSamples())
 	f, err := Open(save(t, "x.jfr", whole[:len(whole)-10]), Options{})
@@ -228,8 +227,8 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestNoEnd: a file of whole chunks that lacks its end says so, and one that was ended without an account, as a
-// filtered one is, does not.
+// TestNoEnd: a file of whole chunks without its end has a note. A file that was ended without an account, such as a
+// filtered one, has none.
 func TestNoEnd(t *testing.T) {
 	for _, ended := range []bool{false, true} {
 		var b bytes.Buffer
@@ -254,7 +253,7 @@ func TestNoEnd(t *testing.T) {
 	}
 }
 
-// TestChoice: if a choice does not exist, the error says which choices do.
+// TestChoice: if the chosen event or weight does not exist, the error lists those that exist.
 func TestChoice(t *testing.T) {
 	flight := save(t, "x.jfr", jfrOf(t, profile.ModeCPU, profile.Samples, cpuSamples()))
 	proto := save(t, "x.pprof", pprofOf(t, cpuSamples()))
@@ -286,7 +285,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// FuzzOpen: no file does harm, whatever is in it.
+// FuzzOpen: no file does harm, whatever its contents.
 func FuzzOpen(f *testing.F) {
 	samples := cpuSamples()[:20]
 	flight, proto := jfrOf(f, profile.ModeCPU, profile.Samples, samples), pprofOf(f, samples)
@@ -316,8 +315,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// TestNoRegularSummary: what nobody has named is opened only if it is a regular file. A pipe does not hold up the
-// reader.
+// TestNoRegularSummary: a file that the user has not named is opened only if it is regular. The reader does not wait
+// for a pipe.
 func TestNoRegularSummary(t *testing.T) {
 	secret := save(t, "other.json", []byte("secret"))
 	for name, put := range map[string]func(path string) error{

@@ -7,22 +7,22 @@ import (
 	"goprof/profile"
 )
 
-// Part is one sort of samples of a recording: CPU time, waits, allocations. Samples of two parts cannot be added up.
+// Part is one kind of samples in a recording: CPU time, waits, allocations. Samples of two parts cannot be added up.
 type Part struct {
-	// Name is what Options.Event calls the part.
+	// Name is the part's name in Options.Event.
 	Name string
-	// Samples is how many samples the part has, if that is known before the samples are read.
+	// Samples is the number of the part's samples, if it is known before they are read.
 	Samples int64
-	// Kind is the Event of the part's samples if all parts are read. It has no Name for CPU time.
+	// Kind is the Event of the part's samples if all parts are read. For CPU time it has no Name.
 	Kind profile.EventKind
 	// Meta and Summary are those of the recording that the part belongs to. Parts with the same Meta.Part were recorded
-	// together, and have one account.
+	// together, and share one account.
 	Meta    profile.Meta
 	Summary *profile.Summary
 	Weights []profile.Weight
 
-	read   bool     // alone, or with parts of the same samples
-	events []string // of a JFR file, that are its samples
+	read   bool     // alone, or with parts that have the same samples
+	events []string // of a JFR file: those that are its samples
 	values []value  // of a pprof profile
 }
 
@@ -38,7 +38,7 @@ func (i *Info) Part(s *profile.Sample) int {
 	return max(slices.IndexFunc(i.Parts, func(p Part) bool { return p.Kind == kind }), 0)
 }
 
-// Of returns the Info of a part alone.
+// Of returns the Info for one part alone.
 func (i *Info) Of(part int) Info {
 	if !i.All {
 		return *i
@@ -60,10 +60,10 @@ func (i *Info) LeftOut() (list []Part) {
 	return append(list, i.Others...)
 }
 
-// maxOthers bounds the events that are in no part, and are named.
+// maxOthers bounds the events in no part that are listed.
 const maxOthers = 64
 
-// allParts returns the parts of a JFR file, the usual one first, and the events with stacks that are in none.
+// allParts returns the parts of a JFR file, the default first, and the events with stacks that are in no part.
 func (c *contents) allParts() (parts, others []Part) {
 	has := func(event string) bool {
 		return slices.ContainsFunc(parts, func(p Part) bool { return slices.Contains(p.events, event) })
@@ -92,7 +92,7 @@ func (c *contents) allParts() (parts, others []Part) {
 		}
 	}
 	for _, event := range c.withStacks() {
-		if isLife(event) || event == executionSample { // of the latter a note says
+		if isLife(event) || event == executionSample { // a note is about executionSample
 			continue
 		}
 		if len(others) < maxOthers && !has(event) {
@@ -111,7 +111,7 @@ func (c *contents) part(events []string) Part {
 	return p
 }
 
-// partKind returns the Event of samples of a type where all parts are read.
+// partKind returns the Event of samples of a type if all parts are read.
 func (c *contents) partKind(event string) profile.EventKind {
 	if kind := c.kind(event); kind != nil {
 		return *kind

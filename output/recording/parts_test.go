@@ -9,7 +9,7 @@ import (
 	"goprof/profile"
 )
 
-// partsFile is a recording of several parts. Two of them weigh time. Each has an account of its own.
+// partsFile is a recording of several parts. Two of them have a time as weight. Each has an account of its own.
 func partsFile(t testing.TB, names ...string) []byte {
 	t.Helper()
 	meta := map[string]profile.Meta{
@@ -43,7 +43,7 @@ func partsFile(t testing.TB, names ...string) []byte {
 		}
 	}
 	leaf := cpuSamples()[0].Stack
-	for i := range 3 { // so many chunks
+	for i := range 3 { // number of chunks
 		for _, name := range names {
 			s := samples[name]
 			s.At, s.Stack = moment(time.Duration(i)*2*time.Second), leaf
@@ -62,7 +62,7 @@ func partsFile(t testing.TB, names ...string) []byte {
 	return b.Bytes()
 }
 
-// TestParts: each part of a recording is read by its name, with its own account. Without a name, the first part is
+// TestParts: each part of a recording can be read by its name, with its own account. Without a name, the first part is
 // read.
 func TestParts(t *testing.T) {
 	names := []string{"ttsp", "cpu", "lock", "alloc,gc-request"}

@@ -13,18 +13,18 @@ import (
 	"goprof/profile"
 )
 
-// pprofFile is a profile of pprof's format. Its samples are sums, without times.
+// pprofFile is a profile in pprof's format. Its samples are sums, without times.
 type pprofFile struct {
 	about  Info
 	file   *pprof.File
 	values []value
 }
 
-// value is one of the values that each sample of a file has.
+// value is one of the values of each sample in a file.
 type value struct {
 	index  int
 	weight profile.Weight
-	unit   int64 // in ours: nanoseconds, bytes
+	unit   int64 // in goprof's units: nanoseconds, bytes
 	wall   bool
 }
 
@@ -38,7 +38,7 @@ func openPProf(from io.Reader, name string, o Options) (*pprofFile, error) {
 		return nil, err
 	}
 	p.about.All = o.All && len(p.about.Parts) > 1
-	// Only all samples together say what samples have. They are in memory.
+	// Only all samples together show which facts samples have. They are in memory.
 	samples := false
 	err = file.Each(func(s *profile.Sample, values []int64) error {
 		samples = true
@@ -55,8 +55,8 @@ func openPProf(from io.Reader, name string, o Options) (*pprofFile, error) {
 	return p, err
 }
 
-// choose finds the part to read, and the values that its samples have. Of two values with one weight, the default value
-// of the file is chosen.
+// choose finds the part to read, and the values of its samples. If two values have the same weight, it chooses the
+// file's default value.
 func (p *pprofFile) choose(event string) error {
 	if len(p.file.Types) == 0 {
 		return &pprof.Bad{Problem: "its samples have no values"}
@@ -122,13 +122,13 @@ func (p *Part) describe(types []string, first bool) {
 		return
 	case main.weight == profile.Bytes:
 		name = strings.TrimSuffix(name, "_space")
-	case name == "delay": // of locks, as Go has it
+	case name == "delay": // of locks, in Go's profiles
 		name = "lock"
 	}
 	p.Name, p.Kind = name, profile.EventKind{Name: name, Unit: main.weight}
 }
 
-// value returns the part's value with this index, nil if the value belongs to another part.
+// value returns the part's value with this index. It is nil if the value belongs to another part.
 func (p *Part) value(index int) *value {
 	if i := slices.IndexFunc(p.values, func(v value) bool { return v.index == index }); i >= 0 {
 		return &p.values[i]
@@ -149,7 +149,7 @@ func (p *pprofFile) setParts(parts []Part, read int) {
 	p.about.Parts = parts
 }
 
-// modes are the modes of profiles by their weight, if the profile does not say its mode.
+// modes are the modes of profiles by weight, if the profile has no mode.
 var modes = map[profile.Weight]string{
 	profile.Samples: profile.ModeCPU, profile.CPUTime: profile.ModeCPU,
 	profile.WallTime: profile.ModeWall, profile.Bytes: "alloc",
@@ -163,7 +163,7 @@ func (p *Part) met(values []int64) {
 	}
 }
 
-// typeNamed returns the index of a value type. event may name the type, which then is read alone, or its part. It
+// typeNamed returns the index of a value type. event names either the type, which then is read alone, or its part. It
 // returns -1 if nothing has the name.
 func (p *pprofFile) typeNamed(event string, parts []Part) (at int, alone bool) {
 	for i, t := range p.file.Types {
@@ -190,7 +190,7 @@ var timeUnits = map[string]time.Duration{
 
 var byteUnits = map[string]int64{"bytes": 1, "byte": 1, "kilobytes": 1 << 10, "megabytes": 1 << 20}
 
-// valueOf finds a value's meaning by its type, such as "cpu/nanoseconds".
+// valueOf returns a value's meaning by its type, such as "cpu/nanoseconds".
 func valueOf(typ string) value {
 	name, unit, _ := strings.Cut(typ, "/")
 	if ns, ok := timeUnits[unit]; ok {
@@ -228,7 +228,7 @@ func (p *pprofFile) Each(visit func(*profile.Sample) error) error {
 	})
 }
 
-// sample gives a sample the values of a part. Differences have negative values, too.
+// sample sets a sample's values from those of a part. Profiles of differences also have negative values.
 func (p *pprofFile) sample(s *profile.Sample, of []value, values []int64, visit func(*profile.Sample) error) error {
 	some := false
 	for _, v := range of {
@@ -251,7 +251,7 @@ func (p *pprofFile) sample(s *profile.Sample, of []value, values []int64, visit 
 	return visit(s)
 }
 
-// sortFrames recognises frames that are no methods by their names: outside of images the format has only one sort of
+// sortFrames recognises frames that are not methods by their names: outside of images the format has only one kind of
 // code.
 func sortFrames(frames []profile.Frame) {
 	for i := range frames {

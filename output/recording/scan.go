@@ -18,11 +18,11 @@ import (
 // decodes no samples.
 type scan struct {
 	contents
-	meta    profile.Meta             // of other recorders' recordings, and facts that no part says
-	parts   []*recordedPart          // of goprof's files, in the order in which --event named them
-	account *recordedPart            // the part of the account that is being read
+	meta    profile.Meta             // for recordings by other tools, and for facts that no part has
+	parts   []*recordedPart          // in goprof's files, in the order of --event
+	account *recordedPart            // the part of the current account
 	periods map[string]time.Duration // of events, by name
-	began   time.Time                // when the JVM began
+	began   time.Time                // when the JVM started
 	notes   []string
 	noted   noted
 	open    safepoints
@@ -41,10 +41,10 @@ func newScan() *scan {
 	return &scan{contents: c, periods: make(map[string]time.Duration), open: safepoints{}}
 }
 
-// maxStacks bounds how many names of events are kept.
+// maxStacks bounds the kept names of events.
 const maxStacks = 1 << 12
 
-// wants says which events are decoded. It also notes which have stacks.
+// wants reports which events are decoded. It also notes which have stacks.
 func (s *scan) wants(name string, stack bool) bool {
 	if stack && len(s.stacks) < maxStacks {
 		s.stacks[name] = true
@@ -107,7 +107,7 @@ func (s *scan) run(file io.ReaderAt, size int64) error {
 	return nil
 }
 
-// fields are an event's by their names.
+// fields are an event's fields by name.
 type fields map[string]jfr.Field
 
 func fieldsOf(e *jfr.Event) fields {
@@ -135,7 +135,7 @@ func (s *scan) recording(_ *jfr.Reader, f fields) {
 	m.Weight = weightNamed(f.text("weight"))
 }
 
-// part returns the part of a name, and makes it if there is none. It returns nil if there are too many.
+// part returns the part with a name, and makes it if needed. It returns nil if there are too many.
 func (s *scan) part(name string) *recordedPart {
 	for _, p := range s.parts {
 		if p.meta.Part == name {
@@ -149,7 +149,7 @@ func (s *scan) part(name string) *recordedPart {
 	return s.parts[len(s.parts)-1]
 }
 
-// asked are the names by which the parts were asked for, in their order.
+// asked returns the names of the parts in the order of --event.
 func (s *scan) asked() (names []string) {
 	for _, p := range s.parts {
 		names = append(names, strings.Split(cmp.Or(p.meta.Part, p.meta.Mode), ",")...)
@@ -183,7 +183,7 @@ func weightNamed(text string) profile.Weight {
 	return profile.Samples
 }
 
-// eventKind reads which type the samples of an event, or of a wall-clock part, have. Each chunk repeats it.
+// eventKind reads the type of the samples of an event, or of a wall-clock part. Each chunk repeats it.
 func (s *scan) eventKind(_ *jfr.Reader, f fields) {
 	typ, name, unit := f.text("type"), f.text("event"), weightNamed(f.text("unit"))
 	if s.kinds[typ] != nil || s.waits[typ] != "" || len(s.first) >= maxParts {
@@ -197,7 +197,7 @@ func (s *scan) eventKind(_ *jfr.Reader, f fields) {
 	}
 }
 
-// orderKinds sorts the events into the order in which --event named them. The type of CPU time is in no EventKind.
+// orderKinds sorts the events in the order of --event. The type of CPU time is in no EventKind.
 func (s *scan) orderKinds() {
 	asked := s.asked()
 	if len(s.parts) > 1 {
@@ -236,7 +236,7 @@ func (s *scan) ioSum(_ *jfr.Reader, f fields) {
 	}
 }
 
-// sum returns the account that is being read. goprof.Account begins the account, and the events after it complete it.
+// sum returns the current account. goprof.Account begins the account, and the events after it complete it.
 func (s *scan) sum() *profile.Summary {
 	if s.account == nil {
 		s.account = cmp.Or(s.part(""), new(recordedPart))
@@ -284,8 +284,8 @@ func (s *scan) note(_ *jfr.Reader, f fields) {
 	}
 }
 
-// jvm reads what the JDK and async-profiler say of the JVM. It takes only the first word of the program's arguments,
-// which is the main class or jar.
+// jvm reads the JDK's and async-profiler's facts about the JVM. From the program's arguments it takes only the first
+// word, which is the main class or jar.
 func (s *scan) jvm(_ *jfr.Reader, f fields) {
 	m := &s.meta
 	m.PID = cmp.Or(m.PID, int(f.number("pid")))
@@ -312,14 +312,14 @@ func (s *scan) setting(r *jfr.Reader, f fields) {
 	}
 }
 
-// earlierName is a name that a thread had before. goprof's files have one name of a thread in each chunk.
+// earlierName reads an earlier name of a thread. In goprof's files, a thread has one name in each chunk.
 func (s *scan) earlierName(r *jfr.Reader, f fields) {
 	s.threads.rename(int(f.number("tid")), f.number("javaThreadId"), f.text("name"))
 }
 
 func (s *scan) samplesLost(_ *jfr.Reader, f fields) { s.lost = plus(s.lost, f.number("lostSamples")) }
 
-// plus adds numbers of a file, which may have any size.
+// plus adds numbers of a file without overflow.
 func plus(a, b int64) int64 { return a + min(b, math.MaxInt64-a) }
 
 // parsePeriod reads "20 ms", or a number of ns. It returns 0 if the text is neither.
@@ -362,8 +362,8 @@ func (s *scan) fill(i *Info, events []string) {
 	i.Notes = append(i.Notes, s.cpuNotes(events)...)
 }
 
-// cpuNotes say which of the JDK's two sorts of samples of CPU time is read, where a file has both, and how good they
-// are. JEP 509 has the differences: ExecutionSample looks at some threads at fixed times, and only where they run Java.
+// cpuNotes say which of the JDK's two kinds of samples of CPU time is read, if a file has both, and how good they are.
+// JEP 509 has the differences: ExecutionSample looks at some threads at fixed times, and only while they run Java code.
 func (s *scan) cpuNotes(events []string) (notes []string) {
 	read := slices.Contains(events, cpuTimeSample)
 	if read && s.has(executionSample) {
@@ -382,7 +382,7 @@ func (s *scan) cpuNotes(events []string) (notes []string) {
 	return notes
 }
 
-// fillParts fills in what is known of the parts, if there are several.
+// fillParts fills in the facts about the parts, if there are several.
 func (s *scan) fillParts(i *Info, events []string) {
 	parts, others := s.allParts()
 	i.Others = slices.DeleteFunc(others, func(p Part) bool { return slices.Contains(events, p.Name) })

@@ -10,21 +10,20 @@ import (
 	"goprof/profile/naming"
 )
 
-// SumOptions are how samples are summed up.
 type SumOptions struct {
-	Threads bool // stacks stand under their threads
-	Lines   bool // a method is one for each of its lines: pkg.Class.method:12
-	States  bool // a sample of wall-clock time gets a leaf with its state if its stack does not tell the state
+	Threads bool // stacks are under their threads
+	Lines   bool // a method's lines are separate: pkg.Class.method:12
+	States  bool // a sample of wall-clock time gets a leaf with its state if its stack has none
 }
 
-// Bounds of a sum. A larger page or table would help no reader.
+// Bounds of a sum. No reader could use a larger page or table.
 const (
 	maxNodes = 2 << 20
-	maxTotal = 1 << 53 // numbers of JavaScript are exact up to here
+	maxTotal = 1 << 53 // JavaScript's numbers are exact up to here
 )
 
-// Sum makes one profile of all samples, counted in the recording's Meta.Weight. Its memory is bounded: samples
-// without room are counted in Profile.Overflow.
+// Sum makes one profile of all samples, counted in the recording's Meta.Weight. Its memory is bounded: samples without
+// room are counted in Profile.Overflow.
 func Sum(src Source, o SumOptions) (*profile.Profile, error) {
 	i := src.Info()
 	if o.Threads && !i.Threads {
@@ -42,7 +41,7 @@ func Sum(src Source, o SumOptions) (*profile.Profile, error) {
 	case s.total == 0:
 		return nil, &Lacks{Problem: fmt.Sprintf("it does not say %s", weightWords[s.weight]), Remedy: "--weight samples"}
 	}
-	// A collapsed file has these as stacks.
+	// In a collapsed file, these are stacks.
 	if a := i.Summary; a != nil && i.Format == JFR && s.weight == profile.CPUTime {
 		if d := a.Times.NotSampled; d > 0 {
 			s.p.SetTime(profile.NotSampled, d)
@@ -72,15 +71,15 @@ type summer struct {
 	weight profile.Weight
 	total  int64
 	roots  map[profile.Thread]root
-	rooted uint64 // how many roots were made
+	rooted uint64 // number of roots so far
 	leaves map[profile.State]*profile.Func
 	stack  profile.Stack
 
-	// places says where a stack was added, by its number, root and state: its frames need not be read again.
+	// places are the places of added stacks, by number, root and state: the frames of such a stack need not be read again.
 	places profile.ByStack[profile.Place]
 	lines  map[methodLine]*profile.Func
-	// indexed says that frames have bytecode indexes. A frame without one is somewhere in its method: its line is only the
-	// method's first.
+	// indexed: frames have bytecode indexes. A frame without one may be anywhere in its method, because its line is only
+	// the method's first.
 	indexed bool
 }
 
@@ -89,7 +88,7 @@ type methodLine struct {
 	line int32
 }
 
-// maxLines bounds how many lines are kept. Beyond it they are made again, and are equal by name.
+// maxLines bounds the kept Funcs of lines. Further ones are made again, and are equal by name.
 const maxLines = 1 << 20
 
 // root is the outermost frames of a thread's stacks. Equal numbers stand for the same frames.
@@ -98,7 +97,7 @@ type root struct {
 	number uint64
 }
 
-// add adds a sample to the profile. It refuses a sum that does not fit into a number.
+// add adds a sample to the profile. It returns an error if a sum would overflow.
 func (s *summer) add(of *profile.Sample) error {
 	n := Weigh(of, s.weight)
 	if n < 0 || n > maxTotal-s.total {
@@ -132,7 +131,6 @@ func (s *summer) add(of *profile.Sample) error {
 	return nil
 }
 
-// Weigh returns the weight of a sample.
 func Weigh(s *profile.Sample, w profile.Weight) int64 {
 	return w.Of(s.Looks(), s.CPU, s.Span, s.Bytes)
 }
@@ -144,7 +142,7 @@ func (s *summer) root(t *profile.Thread) root {
 	})
 }
 
-// withLines returns a stack in which the names of methods contain their lines.
+// withLines returns a stack in which the names of methods include their lines.
 func (s *summer) withLines(of *profile.Stack) *profile.Stack {
 	stack := *of
 	stack.Frames = slices.Clone(of.Frames)

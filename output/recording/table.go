@@ -22,31 +22,30 @@ type Table struct {
 	Events  int64      `json:"events"`
 	Rows    []TableRow `json:"rows"` // the most frequent first
 	Omitted int        `json:"omitted"`
-	Notes   []string   `json:"-"` // what a user should know of the file although it was read
+	Notes   []string   `json:"-"` // what a user should know about the file, although it was read
 }
 
-// TableRow is a value of the field.
 type TableRow struct {
 	Value    string        `json:"value"`
 	Count    int64         `json:"count"`
-	Duration time.Duration `json:"duration_ns,omitempty"` // of these events together
+	Duration time.Duration `json:"duration_ns,omitempty"` // sum of these events
 }
 
-// Where says which text a field of an event must contain.
+// Where is a text that a field of an event must contain.
 type Where struct {
 	Field string
 	Want  *regexp.Regexp
 }
 
-// maxValues bounds how many values a table has. Events with others are counted under otherValues.
+// maxValues bounds the values of a table. Events with further values are counted under otherValues.
 const (
 	maxValues   = 100_000
 	otherValues = "[other values]"
 	noValue     = "[none]"
-	unreadValue = "[not read]" // the event refers to something of which goprof reads no text
+	unreadValue = "[not read]" // the event refers to a constant whose text goprof does not read
 )
 
-// TableOf counts the events of a name that fit all of where.
+// TableOf counts the events of a name that match all of where.
 func TableOf(name, event, by string, where []Where) (*Table, error) {
 	in, err := openInput(name, &Options{})
 	if err != nil {
@@ -75,7 +74,7 @@ type tabler struct {
 	table  Table
 	where  []Where
 	rows   map[string]*TableRow
-	fields map[string]bool // of the event; true: one of the events has a value that is read
+	fields map[string]bool // of the event; true: some event has a readable value
 	all    map[string]int64
 }
 
@@ -99,7 +98,7 @@ func (t *tabler) read(file io.ReaderAt, size int64) error {
 	}
 }
 
-// add counts an event in its row, if it fits all of where.
+// add counts an event in its row, if it matches all of where.
 func (t *tabler) add(e *jfr.Event) {
 	values := make(map[string]string, len(e.Fields))
 	for _, f := range e.Fields {
@@ -137,7 +136,7 @@ func fieldText(f *jfr.Field) string {
 	return strconv.FormatInt(f.Number, 10)
 }
 
-// done sorts the rows. If the event or the field does not exist, the error lists those that do.
+// done sorts the rows. If the event or the field does not exist, the error lists those that exist.
 func (t *tabler) done() (*Table, error) {
 	if len(t.fields) == 0 {
 		return nil, &Lacks{Problem: fmt.Sprintf("it has no event %s; it has %s", t.table.Event,
@@ -166,7 +165,7 @@ func (t *tabler) done() (*Table, error) {
 	return &t.table, nil
 }
 
-// someOf names as many as a line of an error has room for.
+// someOf lists as many names as fit on a line of an error.
 func someOf(names []string) string {
 	const most = 40
 	if len(names) > most {

@@ -12,7 +12,7 @@ import (
 	"goprof/profile"
 )
 
-// TestTableOfCutOff: a table of a file that was cut off says so, and has what is whole.
+// TestTableOfCutOff: the table of a file that was cut off has the whole chunks, and a note.
 func TestTableOfCutOff(t *testing.T) {
 	var b bytes.Buffer
 	w := jfr.NewWriter(&b, jfr.Options{ChunkLength: time.Second})

@@ -8,23 +8,23 @@ import (
 	"goprof/profile"
 )
 
-// A file may know a thread by several names. The program renames it, or its Java name is learnt late, or one part of a
-// recording never learns it. Each name makes another profile.Thread. So all samples of a thread get its last name: then
-// it is one thread for all code that reads the file. A tid may later belong to another thread. That shows in the
-// numbers that the JVM gives to its threads, or the file says that the first thread ended.
+// A file may have several names for one thread: the program renames it, its Java name becomes known late, or one part
+// of a recording never gets it. Each name makes another profile.Thread. So all samples of a thread get its last name,
+// and it is one thread for all code that reads the file. A tid may later belong to another thread. Two facts show this:
+// different numbers of the threads in the JVM, or an event for the end of the first thread.
 
 // toldThreads are the threads that a file lists, in its order.
 type toldThreads struct {
 	met     []profile.Thread
 	seen    map[profile.Thread]bool
-	ended   map[int]bool // tids
+	ended   map[int]bool // by tid
 	renamed []profile.Thread
 }
 
-// maxThreads bounds how many are kept. Those beyond keep the names that their samples have.
+// maxThreads bounds the kept threads. Further ones keep the names in their samples.
 const maxThreads = 1 << 17
 
-// meet notes the threads of a chunk, which come in the order of their keys.
+// meet notes the threads of a chunk, which are sorted by key.
 func (t *toldThreads) meet(all []profile.Thread) {
 	if t.seen == nil {
 		t.seen, t.ended = make(map[profile.Thread]bool), make(map[int]bool)
@@ -49,10 +49,10 @@ func (t *toldThreads) end(tid int) {
 	}
 }
 
-// settled gives each profile.Thread of a file the last name of its thread.
+// settled maps each profile.Thread of a file to one with its thread's last name.
 type settled struct {
-	is      map[profile.Thread]profile.Thread // those that have another name in the end
-	recent  profile.ByThread[profile.Thread]  // a cache before is
+	is      map[profile.Thread]profile.Thread // those whose last name differs
+	recent  profile.ByThread[profile.Thread]  // a cache in front of is
 	earlier map[profile.Thread][]string
 }
 
@@ -96,7 +96,7 @@ func (t *toldThreads) settled() settled {
 
 // same divides the profile.Threads with one tid into lists. Each list is one thread.
 func (t *toldThreads) same(all []profile.Thread) (lists [][]profile.Thread) {
-	lives := make(map[int64][]profile.Thread) // by the JVM's number
+	lives := make(map[int64][]profile.Thread) // by number in the JVM
 	var ids []int64
 	for _, one := range all {
 		if _, known := lives[one.JavaID]; !known {
@@ -109,7 +109,7 @@ func (t *toldThreads) same(all []profile.Thread) (lists [][]profile.Thread) {
 	}
 	for _, one := range lives[0] {
 		if id := t.numberOf(&one, ids, lives); id != 0 {
-			lives[id] = append([]profile.Thread{one}, lives[id]...) // what is known less of does not give the name
+			lives[id] = append([]profile.Thread{one}, lives[id]...) // a thread with fewer known facts does not give the name
 		} else if n := len(lists) - 1; n >= 0 && sameKernelName(&lists[n][0], &one) {
 			lists[n] = append(lists[n], one)
 		} else {
@@ -124,8 +124,8 @@ func (t *toldThreads) same(all []profile.Thread) (lists [][]profile.Thread) {
 	return lists
 }
 
-// numberOf guesses the JVM's number of a thread for which the file does not have it: the only thread whose kernel name
-// is the same, or else the only thread of the tid, unless it has ended. It returns 0 if there is none.
+// numberOf guesses the JVM's number of a thread if the file does not have it. It is the number of the only thread with
+// the same kernel name, or else of the only thread with the tid, unless it has ended. It returns 0 if there is none.
 func (t *toldThreads) numberOf(of *profile.Thread, ids []int64, lives map[int64][]profile.Thread) (found int64) {
 	numbers, only := 0, int64(0)
 	for _, id := range ids {
@@ -146,8 +146,8 @@ func (t *toldThreads) numberOf(of *profile.Thread, ids []int64, lives map[int64]
 	return found
 }
 
-// sameKernelName reports whether two threads can have the same kernel name. The JVM sets the beginning of a Java name
-// as the kernel's name.
+// sameKernelName reports whether two threads can have the same kernel name. The JVM sets the kernel's name to the
+// beginning of the Java name.
 func sameKernelName(one, of *profile.Thread) bool {
 	return of.Name == "" || one.Name == of.Name || one.JavaName != "" && strings.HasPrefix(one.JavaName, of.Name)
 }
@@ -166,7 +166,7 @@ func (s *settled) settle(same []profile.Thread) {
 	}
 }
 
-// maxEarlier bounds the names that are kept of a thread.
+// maxEarlier bounds the earlier names that are kept for a thread.
 const maxEarlier = 64
 
 func (s *settled) note(t profile.Thread, name string) {

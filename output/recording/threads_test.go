@@ -14,7 +14,7 @@ func TestSettledThreads(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		met   []profile.Thread
-		ended bool // the first of them
+		ended bool // the first thread has ended
 		want  string
 	}{
 		{"a name that is learnt late", []profile.Thread{thread(7, "java", 0, ""), thread(7, "java", 1, "main")}, false,

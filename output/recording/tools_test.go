@@ -18,9 +18,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestHotMethods: of a recording by the JDK's own recorder, our table of methods is that of the JDK's commands, to
-// the sample. "jfr print" has every sample. "jfr view hot-methods" has a row for each of at most 25 signatures, so
-// that it tells nothing of a name with several.
+// TestHotMethods: for a recording by the JDK's own recorder, goprof's table of methods is exactly that of the JDK's
+// commands. "jfr print" has every sample. "jfr view hot-methods" has a row for each of at most 25 signatures, so it
+// proves nothing for a name with several signatures.
 func TestHotMethods(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts JVMs: not with -short")
@@ -54,17 +54,17 @@ func TestHotMethods(t *testing.T) {
 		if !maps.Equal(theirs, ours) {
 			t.Errorf("theirs are %v, ours %v", theirs, ours)
 		}
-		if viewed["Busy.hold"] == 0 { // there are usually some hundred
+		if viewed["Busy.hold"] == 0 { // there are usually some hundreds
 			t.Errorf("the view has %v", viewed)
 		}
 		t.Logf("%d methods, %d of them in the view, %d samples of hold", len(theirs), len(viewed), theirs["Busy.hold"])
 	})
 }
 
-// signature is a method as "jfr print" has it.
+// signature is a method as in "jfr print".
 type signature struct{ name, descriptor string }
 
-// printedMethods are the samples of each method on top.
+// printedMethods returns the number of samples with each method on top.
 func printedMethods(t *testing.T, jdk jvmtest.JDK, name string) map[signature]int64 {
 	t.Helper()
 	var all struct {
@@ -98,7 +98,7 @@ func printedMethods(t *testing.T, jdk jvmtest.JDK, name string) map[signature]in
 	return methods
 }
 
-// hotMethods are the rows of "jfr view hot-methods", without parameters.
+// hotMethods returns the rows of "jfr view hot-methods", without parameters.
 func hotMethods(t *testing.T, jdk jvmtest.JDK, name string) map[string]int64 {
 	t.Helper()
 	out := jfrTool(t, jdk, "view", "--width", "1000", "hot-methods", name)
@@ -114,7 +114,7 @@ func hotMethods(t *testing.T, jdk jvmtest.JDK, name string) map[string]int64 {
 	return methods
 }
 
-// jfrTool is what a command of the JDK's prints of a recording.
+// jfrTool returns the output of the JDK's command for a recording.
 func jfrTool(t *testing.T, jdk jvmtest.JDK, args ...string) []byte {
 	t.Helper()
 	out, err := exec.Command(jdk.Tool("jfr"), args...).Output()
@@ -124,7 +124,7 @@ func jfrTool(t *testing.T, jdk jvmtest.JDK, args ...string) []byte {
 	return out
 }
 
-// selfOf is our own table of methods.
+// selfOf returns goprof's table of methods.
 func selfOf(t *testing.T, name string) map[string]int64 {
 	t.Helper()
 	f, err := Open(name, Options{})
@@ -147,8 +147,8 @@ func selfOf(t *testing.T, name string) map[string]int64 {
 	return self
 }
 
-// TestAgreesWithConverter: of async-profiler's recordings, we read the same stacks and counts as its own converter,
-// for every kind of event and every weight.
+// TestAgreesWithConverter: from async-profiler's recordings, goprof reads the same stacks and counts as
+// async-profiler's converter, for every kind of event and every weight.
 func TestAgreesWithConverter(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	name := jvmtest.RecordAsync(t, jars, jdk, "event=ctimer,interval=1ms,wall=20ms,alloc=100k,lock=0")
@@ -182,7 +182,7 @@ func TestAgreesWithConverter(t *testing.T) {
 	}
 }
 
-// eventOf is what the converter reads for a kind: its locks are monitors and parked threads.
+// eventOf returns the events that the converter reads for a kind: its locks are monitors and parked threads.
 func eventOf(kind string) string {
 	if kind == "lock" {
 		return "lock,park"
@@ -190,7 +190,7 @@ func eventOf(kind string) string {
 	return kind
 }
 
-// plainLeaves removes our note of the class that was waited for: [parked: java.lang.Object].
+// plainLeaves removes goprof's note of the class that was waited for: [parked: java.lang.Object].
 func plainLeaves(stacks map[string]int64) map[string]int64 {
 	leaf := regexp.MustCompile(`;\[(?:parked|blocked): (.*)\]$`)
 	plain := map[string]int64{}
@@ -213,8 +213,8 @@ func showDifferences(t *testing.T, theirs, ours map[string]int64) {
 	}
 }
 
-// TestCPUTimeSample: of a recording with both of the JDK's sorts of samples of CPU time, that is read which the JDK
-// takes by the threads' CPU time. That is said, and the other one can be asked for.
+// TestCPUTimeSample: if a recording has both of the JDK's kinds of samples of CPU time, goprof reads the samples that
+// the JDK takes by the threads' CPU time. A note says so, and the other kind can be chosen.
 func TestCPUTimeSample(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a JVM: not with -short")

@@ -12,8 +12,8 @@ import (
 	"goprof/output/outfile"
 )
 
-// A packed file may unfold to freeUnpacked bytes and unpackedOfByte more for each byte of its own, but to no more than
-// maxUnpacked. Recordings unfold by up to 40, a file that was made to do harm by 1,000.
+// A packed file may unpack to freeUnpacked bytes, and to unpackedOfByte more for each of its own bytes, but to no more
+// than maxUnpacked. Recordings unpack to up to 40 times their size, a malicious file to 1,000 times.
 const (
 	freeUnpacked   = 16 << 20
 	unpackedOfByte = 100
@@ -61,7 +61,7 @@ func (c *countedReader) ReadByte() (byte, error) {
 	return b, err
 }
 
-// maxSpooled bounds the bytes that are read of a stream or a packed file.
+// maxSpooled bounds the bytes that are read from a stream or a packed file.
 const maxSpooled = 4 << 30
 
 // Spool copies a recording from a stream into a temporary file without a name, and unpacks it. It returns the file and
@@ -84,7 +84,7 @@ func Spool(from *bufio.Reader, packed bool) (file *os.File, size int64, err erro
 	return file, size, nil
 }
 
-// damaged turns an error of unpacking into one about the file.
+// damaged turns an error of unpacking into an error about the file.
 func damaged(err error) error {
 	var corrupt flate.CorruptInputError
 	if errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) ||

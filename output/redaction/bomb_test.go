@@ -11,7 +11,7 @@ import (
 	"goprof/output"
 )
 
-// TestPackedTooMuch: a packed JFR file that unfolds to more than a recording does is refused, and not cut off.
+// TestPackedTooMuch: a packed JFR file that unpacks to too much is refused, and not called cut off.
 func TestPackedTooMuch(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)

@@ -52,7 +52,7 @@ func isCount(text string) bool {
 	return err == nil
 }
 
-// maxKept bounds how many labels are remembered.
+// maxKept bounds the remembered labels.
 const maxKept = 1 << 18
 
 func stack(text string, known map[string]string, by *redact.Redactor) string {

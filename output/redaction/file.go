@@ -17,7 +17,6 @@ import (
 	"goprof/profile/redact"
 )
 
-// Kind is the kind of a file.
 type Kind uint8
 
 // The kinds of files that are rewritten in their own format. Other kinds are unknown.
@@ -42,7 +41,7 @@ type Account struct {
 // sniffed is how many bytes at the beginning show a file's kind.
 const sniffed = 64 << 10
 
-// KindOf finds a file's kind by its beginning.
+// KindOf returns a file's kind by its beginning.
 func KindOf(head []byte) Kind {
 	if isGzip(head) {
 		if z, err := gzip.NewReader(bytes.NewReader(head)); err == nil {
@@ -79,7 +78,7 @@ func isText(head []byte) bool {
 	return !bytes.ContainsFunc(head, func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' })
 }
 
-// maxFile bounds a file that is read into memory completely.
+// maxFile bounds a file that is read completely into memory.
 const maxFile = 1 << 30
 
 // Input is a file to redact.
@@ -91,7 +90,7 @@ type Input struct {
 	own  []io.Closer
 }
 
-// Open opens a file, and finds out its Kind. Errors of opening are those of package os.
+// Open opens a file, and finds its Kind. Errors of opening are those of package os.
 func Open(name string) (*Input, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -125,7 +124,6 @@ func Open(name string) (*Input, error) {
 	return in, nil
 }
 
-// Close frees what the file holds.
 func (in *Input) Close() {
 	for _, c := range in.own {
 		c.Close()
@@ -167,7 +165,7 @@ func (in *Input) lines(to io.Writer, by *redact.Redactor,
 	return rewrite(to, limited(z), by)
 }
 
-// Rewrite writes JSON of goprof's, or a log, without names: a part of a file.
+// Rewrite writes goprof's JSON, or a log, without names. It is for a part of a file.
 func Rewrite(to io.Writer, from io.Reader, kind Kind, by *redact.Redactor) error {
 	from = limited(from)
 	if kind == JSON {

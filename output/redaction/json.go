@@ -17,7 +17,7 @@ import (
 const maxDepth = 64
 
 // rewriteJSON rewrites goprof's own JSON: dumps, locks, triage, reports, summaries. A text is redacted by its key. A
-// text under an unknown key counts as a sentence, of which only goprof's own words stay.
+// text under an unknown key is redacted as a sentence, in which only goprof's own words stay.
 func rewriteJSON(to io.Writer, from io.Reader, by *redact.Redactor) error {
 	d := json.NewDecoder(from)
 	d.UseNumber()
@@ -52,14 +52,14 @@ type jsonWriter struct {
 	*bufio.Writer
 	d  *json.Decoder
 	by *redact.Redactor
-	// lastName is the last name that was read: of the frame whose file comes next.
+	// lastName is the last read name: of the frame whose file comes next.
 	lastName string
 }
 
 // address matches an address as goprof writes it, of code or of an object.
 var address = regexp.MustCompile(`^0x[0-9a-f]{1,16}$`)
 
-// value copies the next value. path are the keys that lead to it. token is its beginning, if that was read already.
+// value copies the next value. path are the keys that lead to it. token is its beginning, if that was already read.
 func (w *jsonWriter) value(path []string, token json.Token) (err error) {
 	if len(path) > maxDepth {
 		return &output.BadFile{Problem: "JSON of too many levels", TooMuch: true}
@@ -146,8 +146,7 @@ func (w *jsonWriter) text(s string) error {
 	return err
 }
 
-// key redacts a key. The keys of goprof's own formats stay. Others may be foreign text, such as a reason in an
-// account.
+// key redacts a key. The keys of goprof's own formats stay. Others may be foreign text, such as a reason in an account.
 func (w *jsonWriter) key(key string) string {
 	if knownKeys[key] {
 		return key
@@ -160,7 +159,7 @@ func (w *jsonWriter) redacted(path []string, s string) string {
 	last, around := keysOf(path)
 	by := w.by
 	switch last {
-	case "account_of": // the file may be given away under another name
+	case "account_of": // the file may be passed on under another name
 		return ""
 	case "thread":
 		return by.Label(s)
@@ -225,7 +224,7 @@ func keysOf(path []string) (last, around string) {
 	return last, ""
 }
 
-// knownKeys are the keys of goprof's own JSON. TestKnownKeys compares them with the types that are written.
+// knownKeys are the keys of goprof's own JSON. TestKnownKeys compares them with the types that goprof writes.
 var knownKeys = func() map[string]bool {
 	keys := make(map[string]bool)
 	for key := range strings.FieldsSeq(keysOfOurs) {

@@ -11,7 +11,7 @@ import (
 	"goprof/profile/redact"
 )
 
-// isStacks reports whether most lines of a file's beginning are "stack count".
+// isStacks reports whether most lines at a file's beginning are "stack count".
 func isStacks(head []byte) bool {
 	if end := bytes.LastIndexByte(head, '\n'); end >= 0 {
 		head = head[:end]

@@ -99,7 +99,7 @@ func TestKnownKeys(t *testing.T) {
 	}
 }
 
-// rewritten is JSON after redaction.
+// rewritten returns JSON after redaction.
 func rewritten(t *testing.T, write func(*bytes.Buffer) error) string {
 	t.Helper()
 	var in, out bytes.Buffer
@@ -118,7 +118,7 @@ func rewritten(t *testing.T, write func(*bytes.Buffer) error) string {
 	return out.String()
 }
 
-// TestJSON: dumps, locks and triage keep their shape and goprof's own words. Nothing of a secret is left.
+// TestJSON: dumps, locks and triage keep their shape and goprof's own words. No part of a secret is left.
 func TestJSON(t *testing.T) {
 	lock := profile.Lock{Kind: profile.Monitor, Class: "com.qxzz.Lock", ID: 0x10}
 	threads := []profile.ThreadDump{{TID: 7, Name: "qxzz-worker-1", State: "BLOCKED", Java: true,
@@ -164,7 +164,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestCutOffJSON: text that ends too early is no result, whether it is the first value of the file or a later one.
+// TestCutOffJSON: text that ends too early is an error, in the first value of a file and in later ones.
 func TestCutOffJSON(t *testing.T) {
 	for _, file := range []string{`{"pid":1`, `{"pid":`, `{"threads":[{"tid":1}`, `{"pid":1} {"pid":2`, `[1,[2`} {
 		err := rewriteJSON(io.Discard, strings.NewReader(file), redactor())

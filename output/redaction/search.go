@@ -22,13 +22,13 @@ import (
 	"goprof/output"
 )
 
-// These bound the work of a search.
+// Bounds of a search.
 const (
 	maxWords     = 100_000
-	leastWord    = 3       // characters; shorter ones are in every file
-	maxSearched  = 4 << 30 // bytes of a file with all that is packed in it
-	maxNested    = 4       // packed within packed
-	maxPieces    = 1 << 16 // base64 in a page, entries of a zip
+	leastWord    = 3       // characters; shorter words are in every file
+	maxSearched  = 4 << 30 // bytes of a file, including everything packed in it
+	maxNested    = 4       // depth of packed data within packed data
+	maxPieces    = 1 << 16 // base64 runs in a page, entries of a zip
 	leastBase64  = 64      // characters
 	maxWordBytes = 1 << 10
 )
@@ -59,9 +59,9 @@ type Left struct {
 	Where string // "in the file", "unpacked", "in base64"
 }
 
-// Search looks for words in a file's bytes and in everything that is packed in them: gzip, zip, base64, names that a
-// page shortens. It looks for each word as UTF-8, Latin-1, UTF-16 and the numbers of JFR, and as JSON, HTML and URLs
-// write it. It returns each word once. At most some MB of the file are in memory (search_stream.go).
+// Search looks for words in a file's bytes and in everything that is packed in them: gzip, zip, base64, and names that
+// a page shortens. It looks for each word as UTF-8, Latin-1, UTF-16 and the numbers of JFR, and in the spellings of
+// JSON, HTML and URLs. It returns each word once. At most some MB of the file are in memory (search_stream.go).
 func Search(from io.Reader, words []string) ([]Left, error) { return searchBy(from, window, words...) }
 
 func searchBy(from io.Reader, window int, words ...string) ([]Left, error) {
@@ -91,9 +91,9 @@ type search struct {
 	found  map[string]string
 	left   int64
 	deep   bool
-	window int // how much is looked at in one piece
-	// longest is the length in bytes of the longest text that a window must not cut: forms, and the text in front of a
-	// page's names.
+	window int // size of a piece that is searched at once
+	// longest is the length in bytes of the longest text that a window must not cut: forms, and the text before a page's
+	// names.
 	longest int
 }
 
@@ -130,7 +130,7 @@ func formsOf(words []string) map[string][][]byte {
 	return forms
 }
 
-// in searches data, and all data that are packed in them.
+// in searches data, and everything that is packed in them.
 func (s *search) in(data []byte, where string, depth int) {
 	if s.left -= int64(len(data)); s.left < 0 {
 		s.deep = true
@@ -168,7 +168,7 @@ func (s *search) look(data []byte, where string) {
 	}
 }
 
-// lowerASCII turns capital letters into small ones, also those of UTF-8 if the data are text.
+// lowerASCII converts capital letters to small ones, including those of UTF-8 if the data are text.
 func lowerASCII(data []byte) []byte {
 	out := make([]byte, len(data))
 	for i, c := range data {
@@ -183,7 +183,7 @@ func lowerASCII(data []byte) []byte {
 	return out
 }
 
-// wholeRunes leaves out runes that the ends of a window have cut.
+// wholeRunes removes runes that the ends of a window have cut.
 func wholeRunes(data []byte) []byte {
 	for n := 0; n < utf8.UTFMax-1 && len(data) > 0 && !utf8.RuneStart(data[0]); n++ {
 		data = data[1:]
@@ -234,10 +234,10 @@ func (s *search) zip(data []byte, depth int) {
 	}
 }
 
-// base64Runs are runs that may be base64, of either alphabet, without padding.
+// base64Runs returns the runs that may be base64, in either alphabet, without padding.
 func base64Runs(data []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		// Every run has a character at a multiple of the least length.
+		// Every long enough run has a character at a multiple of the least length.
 		for at := leastBase64 - 1; at < len(data); at += leastBase64 {
 			if !isBase64[data[at]] {
 				continue
@@ -290,12 +290,12 @@ func (s *search) base64(data []byte, depth int) {
 
 // deflated searches data that are packed without a header, as in pages.
 func (s *search) deflated(data []byte) {
-	// Data that cannot be unpacked are not packed, so this is no error.
+	// An error only means that the data are not packed.
 	_ = s.stream(&toDamage{flate.NewReader(bytes.NewReader(data))}, "in base64", maxNested)
 }
 
-// frontCoded returns the names of a goprof page, in which each name says how much of it repeats the beginning of the
-// one before (output/flame). It is nil if there are none.
+// frontCoded returns the names of a goprof page, or nil if there are none. On the page, each name begins with a digit
+// for how much of the previous name it repeats (output/flame).
 func frontCoded(data []byte) []byte {
 	var out []byte
 	for at := bytes.Index(data, []byte(beginNames)); at >= 0; {
@@ -315,7 +315,7 @@ func frontCoded(data []byte) []byte {
 
 const beginNames = `"names":[`
 
-// namesEnd reports whether the names that begin here end here, too, or are none.
+// namesEnd reports whether the names that begin here also end here, or are not names.
 func namesEnd(data []byte) bool {
 	var names []string
 	err := json.NewDecoder(bytes.NewReader(data[len(beginNames)-1:])).Decode(&names)
@@ -324,7 +324,7 @@ func namesEnd(data []byte) bool {
 
 const digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// whole makes full names of names that repeat the beginning of the one before.
+// whole returns full names from names without their common beginnings.
 func whole(names []string) (out []byte) {
 	last := ""
 	for _, n := range names {

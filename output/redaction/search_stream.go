@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// window is how much of a file is looked at in one piece. Longer data are looked at window by window. Each window
-// begins with the end of the one before: a word, a run of base64, or a page's names may lie across the border.
+// window is the size of a file's part that is searched at once. Longer data are searched window by window. Each window
+// begins with the end of the previous one, because a word, a run of base64, or a page's names may cross the border.
 const window = 8 << 20
 
 // stream searches a stream of data, and everything that is packed in it.
@@ -26,7 +26,7 @@ func (s *search) stream(from io.Reader, where string, depth int) error {
 	all := io.MultiReader(bytes.NewReader(data), from)
 	look := &windows{s: s, where: where, depth: depth}
 	if isGzip(data) && depth <= maxNested {
-		// The window looks at the bytes as they go into the unpacker.
+		// The window searches the bytes on their way into the unpacker.
 		if z, err := gzip.NewReader(io.TeeReader(all, look)); err == nil {
 			s.unpack(z, depth)
 		}
@@ -58,12 +58,11 @@ type windows struct {
 	where string
 	depth int
 	data  []byte
-	fresh int // bytes of data that were not counted yet
+	fresh int // bytes of data that are not counted yet
 }
 
 var errSearched = errors.New("enough was searched")
 
-// Write implements io.Writer.
 func (w *windows) Write(b []byte) (int, error) {
 	for rest := b; len(rest) > 0; {
 		if w.data == nil {
@@ -106,8 +105,8 @@ func (w *windows) end() {
 	}
 }
 
-// keep returns where the part of a window begins that the next window repeats: a run of base64 or a page's names may
-// begin there and go on. If such a run fills a window, it is not searched as a whole, and the result says so.
+// keep returns the beginning of the part of a window that the next window repeats: a run of base64 or a page's names
+// may begin there and continue. If such a run fills a window, it is not searched as a whole, and the result says so.
 func (w *windows) keep() int {
 	from := len(w.data) - min(w.s.longest, len(w.data)/2)
 	run := len(w.data)

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// filler has no word in it, and is no base64.
+// filler has no word in it, and is not base64.
 func filler(n int) []byte { return bytes.Repeat([]byte("a line. "), n/8+1)[:n] }
 
 func zipped(b []byte) []byte {
@@ -55,8 +55,7 @@ func TestSearchInWindows(t *testing.T) {
 	}
 }
 
-// TestNamesBeginInTwoWindows: the text in front of a page's names is longer than a short word, so a border may lie
-// within it.
+// TestNamesBeginInTwoWindows: the text before a page's names is longer than a short word, so a border may be inside it.
 func TestNamesBeginInTwoWindows(t *testing.T) {
 	names := `"names":["Aaaaa","Dgrum","Epkin"]`
 	for cut := 1; cut < len(beginNames); cut++ {
@@ -87,7 +86,7 @@ func (e *endless) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestSearchOfLargeFile: of a file of any length, only some MB are in memory. The long form has a file of 1 GB.
+// TestSearchOfLargeFile: only some MB of a file are in memory, whatever its length. The long form has a file of 1 GB.
 func TestSearchOfLargeFile(t *testing.T) {
 	size := 24 << 20
 	if os.Getenv("GOPROF_PROVE") == "1" {

@@ -14,7 +14,6 @@ type Redacted struct {
 	by *redact.Redactor
 }
 
-// Of makes a Redacted around one.
 func Of(src recording.Source, by *redact.Redactor) *Redacted { return &Redacted{src, by} }
 
 // Info returns the Info of the recording, without the name of its file.
@@ -30,7 +29,7 @@ func (s *Redacted) Info() recording.Info {
 	i.Parts = slices.Clone(i.Parts)
 	for k := range i.Parts {
 		p := &i.Parts[k]
-		p.Name, p.Kind.Name = s.by.Text(p.Name), s.by.Text(p.Kind.Name) // as Sample names its Event
+		p.Name, p.Kind.Name = s.by.Text(p.Name), s.by.Text(p.Kind.Name) // so that it is the same as the Event of samples
 		p.Meta, p.Summary = s.by.Meta(p.Meta), s.by.Summary(p.Summary)
 	}
 	earlier := make(map[profile.Thread][]string, len(i.Earlier))
@@ -46,7 +45,6 @@ func (s *Redacted) Info() recording.Info {
 	return i
 }
 
-// Each visits the samples.
 func (s *Redacted) Each(visit func(*profile.Sample) error) error {
 	known := s.by.Functions()
 	return s.of.Each(func(sample *profile.Sample) error {
@@ -55,7 +53,7 @@ func (s *Redacted) Each(visit func(*profile.Sample) error) error {
 	})
 }
 
-// Marks returns the recording's, if it has any.
+// Marks visits the recording's marks, if it has any.
 func (s *Redacted) Marks(visit func(recording.Mark) error) error {
 	return recording.Marks(s.of, func(m recording.Mark) error {
 		m.Text = s.by.Text(m.Text)
@@ -63,7 +61,7 @@ func (s *Redacted) Marks(visit func(recording.Mark) error) error {
 	})
 }
 
-// Lives returns the recording's, if it has any.
+// Lives visits the recording's lives, if it has any.
 func (s *Redacted) Lives(visit func(recording.Life) error) error {
 	return recording.Lives(s.of, func(l recording.Life) error {
 		l.Thread = s.by.Thread(l.Thread)

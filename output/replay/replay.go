@@ -1,8 +1,8 @@
-// Package replay turns a recording into batches for servers that keep profiles, like those that an agent makes from a
-// JVM.
+// Package replay turns a recording into batches for servers that keep profiles, like the batches that an agent makes
+// from a JVM.
 //
-// It takes a recording.Source, and returns a batch.Batch for each part of the recording in each span of time. An error
-// is one of reading. Batches have the names that an agent gives them (resource.Process, batch.Batch.Of).
+// It takes a recording.Source, and returns a batch.Batch for each part of the recording in each span of time. All
+// errors are from reading. Batches have the names that an agent gives them (resource.Process, batch.Batch.Of).
 package replay
 
 import (
@@ -17,18 +17,17 @@ import (
 	"goprof/profile/resource"
 )
 
-// Options are how a recording becomes batches.
+// Options set how a recording becomes batches.
 type Options struct {
 	Whose resource.Attributes
 	Pools bool          // as in batch.GatherOptions
-	Every time.Duration // how long a batch is, where samples have times
+	Every time.Duration // length of a batch, if samples have times
 }
 
-// Whose returns which process a recording is from. service is the name that the user has given the process, empty for
-// none.
+// Whose returns which process a recording is of. service is the user's name for the process, empty for none.
 func Whose(m *profile.Meta, service string) resource.Attributes {
 	p := resource.Process{Service: profile.ProgramName(m.MainClass), PID: m.PID, Host: m.Host}
-	if strings.IndexFunc(m.JVM, unicode.IsDigit) == 0 { // goprof's recordings have a version, others sentences
+	if strings.IndexFunc(m.JVM, unicode.IsDigit) == 0 { // goprof's recordings have a version here, others a sentence
 		p.Version = m.JVM
 	}
 	a := p.Attributes()
@@ -39,7 +38,7 @@ func Whose(m *profile.Meta, service string) resource.Attributes {
 	return a
 }
 
-// Each hands over the batches of a recording in the order of time, and says how many there were.
+// Each hands over the batches of a recording, ordered by time, and returns their number.
 func Each(src recording.Source, o Options, to func(*batch.Batch)) (batches int64, err error) {
 	info := src.Info()
 	r := replayer{Options: o, info: &info, from: info.Meta.Start, to: to}

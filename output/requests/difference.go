@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Difference is what slow requests spend more time in than the others.
+// Difference is a part in which slow requests spend more time than others.
 type Difference struct {
 	What         string
-	Slow, Others time.Duration // of one request, on average
+	Slow, Others time.Duration // for one request, on average
 }
 
-// leastDifference is how large a part of the slow requests' time a Difference is at least.
+// leastDifference is the least share of the slow requests' time for a Difference.
 const leastDifference = 0.05
 
-// Differences compares the first n requests with the rest, the largest difference first. It is empty if there are no
-// others.
+// Differences returns where the first n requests spend more time than the others, the largest difference first. It is
+// empty if there are no others.
 func Differences(all []Request, n int) (out []Difference) {
 	if n == 0 || n >= len(all) {
 		return nil
@@ -38,7 +38,7 @@ func Differences(all []Request, n int) (out []Difference) {
 	return out
 }
 
-// means returns the time of each part of one request, on average.
+// means returns the mean time that a request spends in each part.
 func means(of []Request) map[string]time.Duration {
 	sum := map[string]time.Duration{}
 	for i := range of {
@@ -55,5 +55,5 @@ func means(of []Request) map[string]time.Duration {
 	return sum
 }
 
-// Unseen is the name of the time in which no thread had a request.
+// Unseen is the name for the time in which no thread worked for the request.
 const Unseen = "no thread had it (a queue, another process)"

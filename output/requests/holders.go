@@ -13,17 +13,17 @@ import (
 	"goprof/profile/naming"
 )
 
-// Hold says that a thread waited at a moment for a lock that another thread had.
+// Hold: at some time, a thread waited for a lock that another thread had.
 type Hold struct {
 	At    time.Time
-	Of    profile.ThreadRef // the thread that waited
+	Of    profile.ThreadRef // the waiting thread
 	Lock  string            // the lock's class
 	Owner profile.ThreadRef
-	Trace string // for which the owner worked; "": see what its own samples say
+	Trace string // that the owner worked for; "": its own samples show it
 }
 
-// wake stores who held the lock for which the thread of a sample waited: the thread that released it last. Only
-// recordings with wakers have that.
+// wake notes the owner of the lock that a sample's thread waited for: the thread that released it last. Only recordings
+// with wakers have it.
 func (g *Gatherer) wake(s *profile.Sample) {
 	at := s.Stack.StateAt()
 	if at < 0 || s.State != profile.Blocked && s.State != profile.Parked {
@@ -37,7 +37,7 @@ func (g *Gatherer) wake(s *profile.Sample) {
 	above := s.Stack.Frames[:at]
 	g.wakers = g.wakers || slices.ContainsFunc(above, func(f profile.Frame) bool { return profile.IsWaker(f.Func.Name) })
 	for i := len(above) - 2; i >= 0; i-- {
-		if profile.IsWaker(above[i].Func.Name) { // from here on: what woke the waker
+		if profile.IsWaker(above[i].Func.Name) { // from here on: the waker of the waker
 			above = above[i+1:]
 			break
 		}
@@ -60,20 +60,21 @@ func (g *Gatherer) wake(s *profile.Sample) {
 	g.woken = append(g.woken, h)
 }
 
-// releases reports whether a frame gives back a lock. Who wakes a parked thread otherwise may have interrupted it.
+// releases reports whether a frame releases a lock. A thread that wakes a parked thread in another way may have
+// interrupted it.
 func releases(f profile.Frame) bool {
 	return f.Func.Name == "java.util.concurrent.locks.AbstractQueuedSynchronizer.release"
 }
 
-// stateOf returns the text of a state's frame without its brackets.
+// stateOf returns the text of a state's frame without brackets.
 func stateOf(f *profile.Frame) string {
 	return strings.TrimSuffix(strings.TrimPrefix(f.Func.Name, "["), "]")
 }
 
-// LacksHolders reports whether threads waited for locks, and the recording has no wakers.
+// LacksHolders reports whether threads waited for locks in a recording without wakers.
 func (g *Gatherer) LacksHolders() bool { return g.locked && !g.wakers }
 
-// who identifies a thread: by its number in the kernel, or a virtual thread by its own number.
+// who identifies a thread by its number in the kernel, or a virtual thread by its own number.
 type who struct {
 	tid     int
 	virtual uint64
@@ -93,15 +94,15 @@ func whoHas(t *profile.ThreadRef) who {
 	return who{tid: t.TID}
 }
 
-// Holder is a thread that had the lock for which a request waited.
+// Holder is a thread that had the lock that a request waited for.
 type Holder struct {
 	Lock  string
 	Owner profile.ThreadRef
-	Trace string // for which the owner worked at that time; "" if that is not known
-	Times int    // how often it was seen
+	Trace string // that the owner worked for at that time; "" if that is not known
+	Times int    // number of looks that found it
 }
 
-// Holds takes what the recording has about locks besides samples, in the order of time.
+// Holds takes the recording's facts about locks besides samples, ordered by time.
 func (g *Gatherer) Holds(list []Hold) {
 	g.holds = map[who][]Hold{}
 	for _, h := range list {
@@ -112,7 +113,7 @@ func (g *Gatherer) Holds(list []Hold) {
 	}
 }
 
-// heldWhile counts who held the lock for which the thread of a look waited.
+// heldWhile counts the owners of the lock that a look's thread waited for.
 func (b *building) heldWhile(g *Gatherer, l *look, list []Hold) {
 	if !l.waits {
 		return
@@ -124,7 +125,7 @@ func (b *building) heldWhile(g *Gatherer, l *look, list []Hold) {
 	}
 }
 
-// holderOf is a Holder while a request was in a part.
+// holderOf is a Holder during one part of a request.
 type holderOf struct {
 	part int32
 	Holder
@@ -134,7 +135,7 @@ func firstFrom(list []Hold, at int64) int {
 	return sort.Search(len(list), func(i int) bool { return list[i].At.UnixNano() >= at })
 }
 
-// traceOf returns the trace for which a thread worked at a moment.
+// traceOf returns the trace that a thread worked for at a given time.
 func (g *Gatherer) traceOf(owner who, at int64) string {
 	looks := g.byWho[owner]
 	i := sort.Search(len(looks), func(i int) bool { return looks[i].at > at }) - 1
@@ -144,7 +145,7 @@ func (g *Gatherer) traceOf(owner who, at int64) string {
 	return g.links.all[looks[i].link].TraceID()
 }
 
-// holdersIn are those of one part, the most frequent first.
+// holdersIn returns the holders for one part, the most frequent first.
 func (b *building) holdersIn(part int32) (list []Holder) {
 	for of, times := range b.holders {
 		if of.part == part {
@@ -160,7 +161,7 @@ func (b *building) holdersIn(part int32) (list []Holder) {
 	return list
 }
 
-// heldBy says who held the lock: ", java.lang.Object held by "server-2" tid=12 in trace 4bf9".
+// heldBy returns the lock's owner as text: ", java.lang.Object held by "server-2" tid=12 in trace 4bf9".
 func (p *Part) heldBy() string {
 	if len(p.Holders) == 0 {
 		return ""

@@ -1,9 +1,9 @@
 // Package requests finds the requests of a program in the samples of a wall-clock recording, and the states in which
 // each request spent its time.
 //
-// A request is what threads did for one trace (profile.Link), or the time for which one thread had a frame on its
-// stack. Samples are looks, and nothing is known of a thread between two looks. So the times of a request may be wrong
-// by two intervals, and short requests are seen only by chance.
+// A request is the work of threads for one trace (profile.Link), or the time for which one thread had a frame on its
+// stack. Samples are looks, and nothing is known about a thread between two looks. So the times of a request may be
+// wrong by two intervals, and short requests are seen only by chance.
 package requests
 
 import (
@@ -20,16 +20,16 @@ import (
 	"goprof/profile/naming"
 )
 
-// mostLooks bounds the looks that are kept, of 32 bytes each.
+// mostLooks bounds the kept looks, of 32 bytes each.
 const mostLooks = 4 << 20
 
-// look is a look at a thread that worked for a request, or perhaps did.
+// look is a look at a thread that worked for a request, or may have.
 type look struct {
 	at, span int64 // ns
-	part     int32 // of Gatherer.parts
-	link     int32 // of Gatherer.links; with a method 0: it is on the stack; -1: neither
-	waits    bool  // perhaps for a lock
-	drawn    bool  // of a virtual thread that no carrier ran
+	part     int32 // index in Gatherer.parts
+	link     int32 // index in Gatherer.links; by method, 0: the method is on the stack; -1: neither
+	waits    bool  // possibly for a lock
+	drawn    bool  // of a virtual thread without a carrier
 }
 
 // Gatherer takes the samples of a recording, in any order.
@@ -38,18 +38,18 @@ type Gatherer struct {
 	threads map[profile.Thread][]look
 	parts   numbering[string]
 	links   numbering[profile.Link]
-	holds   map[who][]Hold   // by the thread that waited
-	woken   []Hold           // by samples with wakers
-	locked  bool             // there were samples that waited for a lock
-	wakers  bool             // and some say what woke them
-	byWho   map[who][]look   // threads
+	holds   map[who][]Hold   // by the waiting thread
+	woken   []Hold           // from samples with wakers
+	locked  bool             // some samples waited for a lock
+	wakers  bool             // some of these show what woke them
+	byWho   map[who][]look   // by thread
 	names   map[int64]string // of virtual threads
 	looks   int
-	draws   map[int64]bool // when virtual threads that no carrier ran were drawn
-	// counted is how many looks the samples stand for, and stoodFor how much time.
+	draws   map[int64]bool // times at which virtual threads without a carrier were drawn
+	// counted is the number of looks that the samples stand for, and stoodFor is their time.
 	counted  int64
 	stoodFor time.Duration
-	// Left is how many samples there was no room for. Timeless is how many had no time.
+	// Left is the number of samples without room. Timeless is the number of samples without a time.
 	Left, Timeless int64
 }
 
@@ -71,14 +71,14 @@ func (t *numbering[T]) of(v T) int32 {
 	return n
 }
 
-// New makes a Gatherer. A request is a trace; or, with method, the time for which a thread has a frame that fits
+// New makes a Gatherer. A request is a trace. With method, it is the time for which a thread has a frame that matches
 // method.
 func New(method *regexp.Regexp) *Gatherer {
 	return &Gatherer{method: method, threads: map[profile.Thread][]look{}, names: map[int64]string{},
 		draws: map[int64]bool{}}
 }
 
-// Sample takes a sample. It keeps nothing of it but names.
+// Sample takes a sample. It keeps only names from it.
 func (g *Gatherer) Sample(s *profile.Sample) {
 	switch {
 	case s.At.Wall == 0 || s.TimeOnly || !s.Wall || s.Stack == nil:
@@ -107,7 +107,7 @@ func (g *Gatherer) Sample(s *profile.Sample) {
 	if l.drawn = t.Virtual && t.TID == 0; l.drawn {
 		g.draws[l.at] = true
 	}
-	if t.Virtual && t.JavaID != 0 { // one thread, whatever carries it
+	if t.Virtual && t.JavaID != 0 { // one thread, on any carrier
 		if t.JavaName != "" {
 			g.names[t.JavaID] = t.JavaName
 		}
@@ -122,40 +122,39 @@ func (g *Gatherer) has(s *profile.Stack) bool {
 	})
 }
 
-// Interval is the average time from one look at a thread to the next. It is longer than the user asked for if the
-// machine is busy, or if looks would cost too much.
+// Interval is the mean time between two looks at a thread. It is longer than the user asked for if the machine is busy,
+// or if looks would cost too much.
 func (g *Gatherer) Interval() time.Duration { return g.stoodFor / time.Duration(max(g.counted, 1)) }
 
-// partOf says in a few words what a thread did: the method, and the thread's state.
+// partOf describes in a few words what a thread did: the method, and the thread's state.
 func partOf(s *profile.Sample) string {
 	state, wait := s.State.String(), *s.Stack
 	if at := wait.StateAt(); at >= 0 && wait.Frames[at].Func != nil {
-		wait.Frames = wait.Frames[at:] // a waker's are above
+		wait.Frames = wait.Frames[at:] // frames of a waker are above
 		state = stateOf(&wait.Frames[0])
 	}
 	place := naming.TopJava(&wait, s.State != profile.Running)
 	return cmp.Or(output.ShortName(output.CleanName(place)), "native code") + " (" + state + ")"
 }
 
-// Request is one request.
 type Request struct {
 	Trace   string // "" for a request by a method
-	Thread  string // that had it first
-	Threads int    // that had it
+	Thread  string // the first thread with it
+	Threads int    // number of threads with it
 	From    time.Time
 	For     time.Duration
-	Parts   []Part // the largest first; of all threads together
-	// Unseen is the part of For in which no thread had the request.
+	Parts   []Part // sums over all threads, the largest first
+	// Unseen is the part of For in which no thread worked for the request.
 	Unseen time.Duration
-	// Cut says that the request was under way at the first look or at the last one. So it may have lasted longer.
+	// Cut: the request was already there at the first look, or still there at the last one. So it may have been longer.
 	Cut bool
 }
 
-// Part is time that a request spent in something.
+// Part is the time that a request spent in one method and state.
 type Part struct {
 	What    string
 	For     time.Duration
-	Holders []Holder // of the lock for which it waited, as far as they are known; the most frequent first
+	Holders []Holder // known holders of the lock that it waited for, the most frequent first
 }
 
 // Requests returns all requests, the longest first.
@@ -172,8 +171,8 @@ func (g *Gatherer) Requests() []Request {
 	for thread, looks := range g.threads {
 		sort.Slice(looks, func(i, j int) bool { return looks[i].at < looks[j].at })
 		for i := range looks {
-			// A look at a drawn thread stands for others, too (session/unmounted.go). Of its own time it has what is since the
-			// draw before.
+			// A look at a drawn thread also stands for other threads (session/unmounted.go). For its own time, it only stands
+			// for the time since the previous draw.
 			if at, _ := slices.BinarySearch(draws, looks[i].at); looks[i].drawn && at > 0 {
 				looks[i].span = min(looks[i].span, looks[i].at-draws[at-1])
 			}
@@ -203,8 +202,8 @@ func (g *Gatherer) Requests() []Request {
 	return out
 }
 
-// seen returns between which moments the beginning and the end of a request are seen: each thread was looked at before
-// the first, and again after the second.
+// seen returns two times: each thread was looked at before the first one, and again after the second. The beginning and
+// the end of a request are seen if they are between them.
 func (g *Gatherer) seen() (from, to int64) {
 	from, to = math.MaxInt64, math.MinInt64
 	for _, looks := range g.threads {
@@ -215,8 +214,8 @@ func (g *Gatherer) seen() (from, to int64) {
 	return from + int64(g.Interval()), to - int64(g.Interval())
 }
 
-// runs cuts the looks at a thread into requests. With bridge, looks without a request between two of the same one
-// belong to it: what the thread published could not be read there.
+// runs cuts the looks at a thread into requests. With bridge, looks without a request between two looks of the same
+// request belong to it: the thread's context could not be read there.
 func runs(looks []look, bridge bool) (all [][]look) {
 	first, last := -1, -1 // of the run
 	for i := range looks {

@@ -13,7 +13,7 @@ import (
 
 const ms = int64(time.Millisecond)
 
-// sampleAt is a look at a thread that waits in a method, below the frame handle if it has one.
+// sampleAt returns a look at a thread that waits in a method, below the frame handle if it has one.
 func sampleAt(at int64, thread int, trace byte, state profile.State, methods ...string) *profile.Sample {
 	s := &profile.Sample{At: profile.Instant{Wall: 1e18 + at*ms}, Thread: profile.Thread{TID: thread}, Wall: true,
 		Span: 10 * time.Millisecond, State: state, Stack: &profile.Stack{}}
@@ -38,16 +38,16 @@ func text(r *Request) string {
 	return fmt.Sprintf("%.2s %d threads %v, unseen %v%s", r.Trace, r.Threads, r.For, r.Unseen, parts)
 }
 
-// TestTraces: looks become requests by their traces, whatever the order in which they come.
+// TestTraces: looks become requests by their traces, in any order.
 func TestTraces(t *testing.T) {
 	g := New(nil)
 	for _, s := range []*profile.Sample{
 		sampleAt(30, 1, 0xa, profile.Blocked, "com.shop.Cart.lock"),
 		sampleAt(0, 1, 0xa, profile.Running, "com.shop.Cart.total"),
-		sampleAt(10, 1, 0, profile.Blocked, "com.shop.Cart.lock"), // between two of one trace
+		sampleAt(10, 1, 0, profile.Blocked, "com.shop.Cart.lock"), // between two looks of one trace
 		sampleAt(20, 1, 0xa, profile.Blocked, "com.shop.Cart.lock"),
-		sampleAt(40, 1, 0, profile.Parked, "java.util.concurrent.LinkedBlockingQueue.take"), // behind it
-		sampleAt(70, 2, 0xa, profile.Running, "com.shop.Cart.send"),                         // another thread goes on
+		sampleAt(40, 1, 0, profile.Parked, "java.util.concurrent.LinkedBlockingQueue.take"), // after the trace
+		sampleAt(70, 2, 0xa, profile.Running, "com.shop.Cart.send"),                         // another thread continues
 		sampleAt(50, 1, 0xb, profile.Running, "com.shop.Cart.total"),
 		sampleAt(60, 1, 0xc, profile.Running, "com.shop.Cart.total"),
 		sampleAt(80, 1, 0xc, profile.Running, "com.shop.Cart.total"),
@@ -71,7 +71,8 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// TestHolders: the thread that has the lock for which a request waits is named, with the trace for which it works then.
+// TestHolders: the thread with the lock that a request waits for is named, with the trace that it works for at that
+// time.
 func TestHolders(t *testing.T) {
 	g := New(nil)
 	for at := range int64(10) {
@@ -107,7 +108,7 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// TestMethod: a request is as long as its frame stands on the stack. A gap of one look ends it.
+// TestMethod: a request is as long as its frame is on the stack. A gap of one look ends it.
 func TestMethod(t *testing.T) {
 	g := New(regexp.MustCompile(`Api[.]handle$`))
 	for at := range int64(10) {
@@ -121,12 +122,12 @@ func TestMethod(t *testing.T) {
 	if len(all) != 2 || all[0].For != 40*time.Millisecond || all[1].For != 30*time.Millisecond || all[0].Trace != "" {
 		t.Errorf("%+v", all)
 	}
-	if all[0].Cut || !all[1].Cut { // the second was under way at the first look
+	if all[0].Cut || !all[1].Cut { // the second request was already there at the first look
 		t.Errorf("cut: %v, %v", all[0].Cut, all[1].Cut)
 	}
 }
 
-// TestNotLooks: what has no time, and what is no look of a wall-clock recording, is counted and not kept.
+// TestNotLooks: samples without times, and samples that are not wall-clock looks, are counted and not kept.
 func TestNotLooks(t *testing.T) {
 	g := New(nil)
 	for _, change := range []func(*profile.Sample){
@@ -144,7 +145,7 @@ func TestNotLooks(t *testing.T) {
 	}
 }
 
-// TestDifferences: what slow requests spend more in is named, and what all spend alike is not.
+// TestDifferences: a part in which slow requests spend more time is named. A part in which all spend equal time is not.
 func TestDifferences(t *testing.T) {
 	part := func(lock, sum time.Duration) Request {
 		return Request{For: lock + sum, Parts: []Part{{What: "lock", For: lock}, {What: "sum", For: sum}}}
@@ -159,8 +160,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestWoken: the thread that ended the wait for a lock had it, and worked for the trace that it had then. What ends the
-// wait for a queue has no lock.
+// TestWoken: the thread that ended a wait for a lock had the lock, and worked for its trace at that time. The thread
+// that ends a wait for a queue has no lock.
 func TestWoken(t *testing.T) {
 	g := New(nil)
 	const release = "java.util.concurrent.locks.AbstractQueuedSynchronizer.release"
@@ -179,10 +180,10 @@ func TestWoken(t *testing.T) {
 	woken(0, profile.Blocked, "com.shop.Cart", "[server-2 tid=7]", 0xb)
 	woken(20, profile.Blocked, "com.shop.Cart", "[server-2 tid=7]", 0xb)
 	woken(40, profile.Blocked, "com.shop.Cart", "[virtual #31]", 0)
-	woken(60, profile.Parked, "ReentrantLock$NonfairSync", "[server-4 tid=9]", 0xd) // which interrupts
+	woken(60, profile.Parked, "ReentrantLock$NonfairSync", "[server-4 tid=9]", 0xd) // it interrupts the waiting thread
 	method = release
 	woken(80, profile.Parked, "LinkedBlockingQueue", "[server-3 tid=8]", 0xc)
-	woken(100, profile.Parked, "ReentrantReadWriteLock$NonfairSync", "[server-3 tid=8]", 0xc) // another reader, perhaps
+	woken(100, profile.Parked, "ReentrantReadWriteLock$NonfairSync", "[server-3 tid=8]", 0xc) // perhaps another reader
 	woken(120, profile.Parked, "ReentrantLock$NonfairSync", "[server-5 tid=10]", 0)
 	if g.LacksHolders() {
 		t.Error("the holders are not seen")
@@ -216,7 +217,7 @@ func TestWoken(t *testing.T) {
 	}
 }
 
-// TestWaitsHaveNoInterval: the mean length of waits is no time between looks.
+// TestWaitsHaveNoInterval: the mean length of waits is not a time between looks.
 func TestWaitsHaveNoInterval(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		var b strings.Builder

@@ -10,15 +10,15 @@ import (
 	"goprof/output"
 )
 
-// Report is the result: the requests that are shown.
+// Report is the result: the requests to show.
 type Report struct {
 	All      []Request     // the longest first
-	Slow     int           // so many of the first are slow
-	By       string        // what a request is: "trace", or a method
+	Slow     int           // number of slow requests, at the beginning of All
+	By       string        // what a request is: "trace", or the method
 	Methods  bool          // By is a method
-	Interval time.Duration // between two looks at a thread; of Waits, their mean length
+	Interval time.Duration // between two looks at a thread; with Waits, their mean length
 	Duration time.Duration // of the recording
-	Left     int64         // samples that there was no room for
+	Left     int64         // samples without room
 	Waits    bool          // the samples are waits, each with its own time
 }
 
@@ -83,7 +83,7 @@ func (r *Report) Text(w io.Writer) error {
 	return err
 }
 
-// round returns a time as people read it.
+// round returns a time that is easy to read.
 func round(d time.Duration) string {
 	switch {
 	case d >= 10*time.Second:

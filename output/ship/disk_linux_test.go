@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// spoolOn is a folder on a disk of a few bytes.
+// spoolOn returns a folder on a disk of size bytes.
 func spoolOn(t *testing.T, size int) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -10,12 +10,11 @@ import (
 	"goprof/profile/batch"
 )
 
-// maxPending bounds the batches that wait to become messages. Making a message takes milliseconds, so many batches
-// wait only if the disk hangs, or when an agent ends: the last batches of all of its JVMs, a thousand at most, come
-// at once.
+// maxPending bounds the batches that wait to become messages. Making a message takes milliseconds, so many batches wait
+// only if the disk hangs, or when an agent ends: the last batches of all of its JVMs, a thousand at most, come at once.
 const maxPending = 1024
 
-// lane is the way to one destination. One goroutine makes messages and spools them, another sends them.
+// lane delivers to one destination. One goroutine makes messages and spools them, another sends them.
 type lane struct {
 	to      Destination
 	spool   *spool
@@ -29,8 +28,8 @@ type lane struct {
 	busy    int  // batches between pending and spool
 	busySum int64
 	count   Stats
-	told    string // the last problem that tell was given
-	toldNow int    // lines since toldAt
+	told    string // the last reported problem
+	toldNow int    // number of lines since toldAt
 	toldAt  time.Time
 	wakeIn  chan struct{} // something is pending, or closed
 	wakeOut chan struct{} // something is in the spool, or taken
@@ -66,7 +65,7 @@ func (l *lane) offer(b *batch.Batch) {
 	wake(l.wakeIn)
 }
 
-// hasRoom reports whether one batch more drops nothing, if all batches have similar sizes.
+// hasRoom reports whether another batch would drop nothing, if all batches have similar sizes.
 func (l *lane) hasRoom() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +80,7 @@ func (l *lane) close() {
 	wake(l.wakeIn)
 }
 
-// takeIn makes messages of batches and spools them, until the lane is closed and nothing is pending.
+// takeIn makes messages from batches and spools them, until the lane is closed and nothing is pending.
 func (l *lane) takeIn() {
 	for range l.wakeIn {
 		for b := l.nextPending(); b != nil; b = l.nextPending() {
@@ -142,7 +141,7 @@ func (l *lane) take(b *batch.Batch) {
 }
 
 // deliver sends the messages in the spool, the oldest first. It ends when ctx ends, or when the spool is empty and no
-// message can come any more.
+// more messages can come.
 func (l *lane) deliver(ctx context.Context) {
 	var pace backoff
 	for ctx.Err() == nil {
@@ -162,14 +161,14 @@ func (l *lane) deliver(ctx context.Context) {
 	}
 }
 
-// isDone reports whether nothing can come any more.
+// isDone reports whether no more messages can come.
 func (l *lane) isDone() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.taken && l.spool.amount().Batches == 0
 }
 
-// sleep waits for something to send.
+// sleep waits for a message to send.
 func (l *lane) sleep(ctx context.Context) bool {
 	select {
 	case <-l.wakeOut:
@@ -190,8 +189,7 @@ func sleepFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// attempt tries to send one message. wait says when the next attempt may be made. It is 0 if the message is done
-// with.
+// attempt tries to send one message. wait is the time until the next attempt. It is 0 if there will be none.
 func (l *lane) attempt(ctx context.Context, e *spooled, pace *backoff) (wait time.Duration) {
 	message, err := l.spool.read(e)
 	if err == nil {
@@ -201,7 +199,7 @@ func (l *lane) attempt(ctx context.Context, e *spooled, pace *backoff) (wait tim
 	}
 	outcome := outcomeOf(e, err)
 	if outcome != again {
-		l.spool.removeFile(e) // before the lock: a disk may hang
+		l.spool.removeFile(e) // before the lock, because a disk may hang
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -218,7 +216,7 @@ func (l *lane) attempt(ctx context.Context, e *spooled, pace *backoff) (wait tim
 	return 0
 }
 
-// outcome is what becomes of a message after an attempt.
+// outcome is what happens to a message after an attempt.
 type outcome uint8
 
 const (
@@ -228,11 +226,11 @@ const (
 	torn
 )
 
-// maxDoubts is how often a message is sent that may itself be the reason for failures. These attempts take over half
-// a minute.
+// maxDoubts bounds how often a message is sent that may itself be the reason for failures. These attempts take over
+// half a minute.
 const maxDoubts = 6
 
-// outcomeOf says what happens to a message after an attempt to send it.
+// outcomeOf returns what happens to a message after an attempt to send it.
 func outcomeOf(e *spooled, err error) outcome {
 	var partial *Partial
 	var bad *damage
@@ -271,7 +269,7 @@ func (l *lane) done(e *spooled, f outcome, err error) {
 	}
 }
 
-// failed stores a problem, and reports it unless the last reported problem was the same.
+// failed notes a problem, and reports it unless it equals the last reported one.
 func (l *lane) failed(err error) {
 	text := err.Error()
 	l.count.LastError = text
@@ -281,10 +279,10 @@ func (l *lane) failed(err error) {
 	}
 }
 
-// mostTold lines in a minute: a server may refuse each message with another text.
+// mostTold bounds the lines in a minute: a server may refuse each message with a different text.
 const mostTold = 10
 
-// say reports a line, unless too many lines were reported lately.
+// say reports a line, unless there were too many lines lately.
 func (l *lane) say(text string) {
 	now := time.Now()
 	if now.Sub(l.toldAt) >= time.Minute {

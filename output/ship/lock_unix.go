@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// checkOwner refuses a folder to which other users may write: they could read profiles, or send their own as
-// goprof's.
+// checkOwner refuses a folder to which other users may write: they could read profiles, or send their own as goprof's.
 func checkOwner(folder *os.Root, path string) error {
 	info, err := folder.Stat(".")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"goprof/profile/batch"
 )
 
-// server is a destination in memory. Its messages are the numbers of batches.
+// server is a destination in memory. Its messages are numbers of batches.
 type server struct {
 	mu     sync.Mutex
 	name   string
@@ -99,7 +99,7 @@ func closed(t *testing.T, s *Shipper, within time.Duration) (err error) {
 	return err
 }
 
-// TestFaults: what becomes of five batches under each fault. The clock is made up: an hour takes no time.
+// TestFaults: what happens to five batches under each fault. The clock is simulated: an hour takes no time.
 func TestFaults(t *testing.T) {
 	const down = time.Minute
 	refusal := Final("400: bad")
@@ -180,8 +180,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestSurvivesRestart: batches that a first goprof cannot deliver are delivered by a second one, in order, and
-// before new ones.
+// TestSurvivesRestart: batches that a first goprof cannot deliver are delivered by a second one, in order, and before
+// new ones.
 func TestSurvivesRestart(t *testing.T) {
 	o := Options{Spool: t.TempDir()}
 	synctest.Test(t, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestSurvivesRestart(t *testing.T) {
 	})
 }
 
-// TestMemoryIsLostAndCounted: without a spool, undelivered batches are dropped at the end. They are counted.
+// TestMemoryIsLostAndCounted: without a spool, undelivered batches are dropped at the end, and counted.
 func TestMemoryIsLostAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{}, &server{answer: func(int) error { return errors.New("down") }})
@@ -225,7 +225,7 @@ func TestMemoryIsLostAndCounted(t *testing.T) {
 	})
 }
 
-// TestOldestGoesFirst: a full spool drops its oldest batch. The trouble of one destination does not affect another.
+// TestOldestGoesFirst: a full spool drops its oldest batch. Problems of one destination do not affect another.
 func TestOldestGoesFirst(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		synctest.Test(t, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestOldestGoesFirst(t *testing.T) {
 			if err := closed(t, s, time.Hour); err != nil {
 				t.Error(err)
 			}
-			// The first batch may be on its way, so it is not dropped.
+			// The first batch may be in an attempt, and then it is not dropped.
 			if !slices.Equal(ill.got, []string{"batch 6", "batch 7", "batch 8"}) &&
 				!slices.Equal(ill.got, []string{"batch 0", "batch 7", "batch 8"}) {
 				t.Errorf("%q", ill.got)
@@ -259,7 +259,7 @@ func TestOldestGoesFirst(t *testing.T) {
 	}
 }
 
-// TestOfferNeverWaits: while the making of messages hangs, Offer returns, and the oldest batch is dropped.
+// TestOfferNeverWaits: while encoding a message hangs, Offer returns, and the oldest batch is dropped.
 func TestOfferNeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &hanging{blocked: make(chan struct{})}
@@ -278,7 +278,7 @@ func TestOfferNeverWaits(t *testing.T) {
 	})
 }
 
-// hanging is a destination that makes no message until it is told to.
+// hanging is a destination that encodes no message until the test allows it.
 type hanging struct {
 	server
 	blocked chan struct{}
@@ -303,7 +303,7 @@ func TestGiveWaits(t *testing.T) {
 	})
 }
 
-// TestNoMessage: a batch that cannot be made into a message is refused. The other batches are sent.
+// TestNoMessage: a batch that cannot be encoded counts as refused. The other batches are sent.
 func TestNoMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &server{}
@@ -333,7 +333,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestTooLargeForTheSpool: a message that does not fit into an empty spool drops no other message, and is told.
+// TestTooLargeForTheSpool: a message that does not fit into an empty spool drops no other message, and is reported.
 func TestTooLargeForTheSpool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
@@ -352,7 +352,7 @@ func TestTooLargeForTheSpool(t *testing.T) {
 	})
 }
 
-// TestTellsLittle: a server refuses each message with another text. That does not fill the log.
+// TestTellsLittle: a server refuses each message with a different text. That does not fill the log.
 func TestTellsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string

@@ -9,18 +9,16 @@ import (
 	"goprof/profile/batch"
 )
 
-// Options are a Shipper's.
 type Options struct {
-	// Spool is the folder for undelivered messages. It is made if it does not exist. Empty means memory only: a restart
-	// loses undelivered messages.
+	// Spool is the folder for undelivered messages. It is made if it does not exist. If it is empty, messages are only in
+	// memory: a restart loses undelivered ones.
 	Spool string
-	// MaxBytes bounds the undelivered messages of each destination, on disk or, without Spool, in memory. 0 means 256
-	// MB on disk and 32 MB in memory.
+	// MaxBytes bounds the undelivered messages of each destination, on disk or, without Spool, in memory. 0 is the
+	// default: 256 MB on disk and 32 MB in memory.
 	MaxBytes int64
-	// Timeout is how long one attempt to send may take; 0 means 30 s.
+	// Timeout bounds one attempt to send; 0 is 30 s.
 	Timeout time.Duration
-	// Tell is called with what an operator should know, in one line. It may be nil. It may be called at any time and
-	// must not block.
+	// Tell gets lines for an operator. It may be nil. It may be called at any time and must not block.
 	Tell func(text string)
 }
 
@@ -45,7 +43,6 @@ func (o *Options) fill() {
 	}
 }
 
-// Shipper delivers batches to all of its destinations.
 type Shipper struct {
 	lanes   []*lane
 	cancel  context.CancelFunc
@@ -53,7 +50,7 @@ type Shipper struct {
 	locks   []func()
 }
 
-// New opens the spool and begins to send what an earlier goprof has left in it. An error is about the spool.
+// New opens the spool and begins to send what an earlier goprof has left there. An error is about the spool.
 func New(o Options, to ...Destination) (*Shipper, error) {
 	o.fill()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -75,8 +72,8 @@ func New(o Options, to ...Destination) (*Shipper, error) {
 	return s, nil
 }
 
-// Offer gives a batch to every destination. It never waits. If a destination is so far behind that making its
-// messages lags, the oldest batch that waits for that is dropped and counted. A batch without samples is not sent.
+// Offer gives a batch to every destination. It never waits. If too many batches wait for a destination's encoding, the
+// oldest of them is dropped and counted. A batch without samples is not sent.
 func (s *Shipper) Offer(b *batch.Batch) {
 	if len(b.Samples) == 0 {
 		return
@@ -86,8 +83,8 @@ func (s *Shipper) Offer(b *batch.Batch) {
 	}
 }
 
-// Give is Offer for a caller that can wait: it waits until every destination has room for the batch without a drop.
-// When ctx ends, it gives the batch all the same.
+// Give is Offer for a caller that can wait: it waits until every destination has room for the batch without dropping
+// another. When ctx ends, it gives the batch all the same.
 func (s *Shipper) Give(ctx context.Context, b *batch.Batch) {
 	for _, l := range s.lanes {
 		for !l.hasRoom() && sleepFor(ctx, giveWait) {
@@ -98,9 +95,9 @@ func (s *Shipper) Give(ctx context.Context, b *batch.Batch) {
 
 const giveWait = 5 * time.Millisecond
 
-// Close takes no more batches, puts the waiting ones into the spool, and goes on sending until all messages are
-// delivered or ctx ends. Undelivered messages stay in the spool. Without a spool they are lost, and counted as
-// dropped. The error says that something is left.
+// Close takes no more batches, puts the waiting ones into the spool, and keeps sending until all messages are delivered
+// or ctx ends. Undelivered messages stay in the spool. Without a spool they are lost, and counted as dropped. The error
+// says that messages are left.
 func (s *Shipper) Close(ctx context.Context) error {
 	for _, l := range s.lanes {
 		l.close()
@@ -129,7 +126,7 @@ func (s *Shipper) unlock() {
 	s.locks = nil
 }
 
-// Stats are the counts of each destination, in the order of New.
+// Stats returns the counts of each destination, in the order of New.
 func (s *Shipper) Stats() []Stats {
 	all := make([]Stats, 0, len(s.lanes))
 	for _, l := range s.lanes {

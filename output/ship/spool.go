@@ -21,26 +21,26 @@ type spooled struct {
 	size   int64
 	looks  int64
 	at     time.Time
-	data   []byte // of a message that is in memory only
+	data   []byte // of a message that is only in memory
 	held   bool   // it is being sent
-	doubts int    // doubtful failures
+	doubts int    // number of doubtful failures
 }
 
 // spool keeps messages in the order in which they came. Files are written and read without the lock, so a disk that
-// hangs blocks the goroutine that uses the disk, and no other.
+// hangs only blocks the goroutine that uses the disk.
 type spool struct {
-	folder *os.Root // nil: memory only
+	folder *os.Root // nil: only memory is used
 	max    int64
 
 	mu       sync.Mutex
 	entries  []*spooled // the oldest first
 	bytes    int64
-	stranded int64 // of bytes: in memory
+	stranded int64 // those of bytes that are in memory
 	next     uint64
 }
 
-// put stores a message. dropped are the oldest messages, which were removed to make room. diskErr says why the message
-// is in memory and not on disk.
+// put stores a message. dropped are the oldest messages, which were removed to make room. diskErr is why the message is
+// in memory and not on disk.
 func (s *spool) put(message []byte, looks int64, at time.Time) (dropped []Amount, diskErr error) {
 	s.mu.Lock()
 	e := &spooled{number: s.next, size: int64(len(message)), looks: looks, at: at}
@@ -65,7 +65,7 @@ func (s *spool) put(message []byte, looks int64, at time.Time) (dropped []Amount
 	return dropped, diskErr
 }
 
-// makeRoom takes the oldest entries out until a new one fits.
+// makeRoom removes the oldest entries until a new one fits.
 func (s *spool) makeRoom(size, limit int64) (gone []*spooled) {
 	for i := 0; i < len(s.entries) && (s.bytes+size > limit || len(s.entries) >= maxEntries); {
 		if s.entries[i].held {
@@ -91,7 +91,7 @@ func (s *spool) dropStranded() (dropped []Amount) {
 	return dropped
 }
 
-// take takes an entry out of the list.
+// take removes an entry from the list.
 func (s *spool) take(i int) {
 	e := s.entries[i]
 	s.entries = slices.Delete(s.entries, i, i+1)
@@ -101,7 +101,7 @@ func (s *spool) take(i int) {
 	}
 }
 
-// forget removes the files of entries that were taken out.
+// forget deletes the files of removed entries.
 func (s *spool) forget(gone []*spooled) (dropped []Amount) {
 	for _, e := range gone {
 		dropped = append(dropped, Amount{1, e.looks})
@@ -112,12 +112,12 @@ func (s *spool) forget(gone []*spooled) (dropped []Amount) {
 
 func (s *spool) removeFile(e *spooled) {
 	if e.data == nil && s.folder != nil {
-		// a file that stays is sent again after a restart, which "at least once" permits
+		// A file that cannot be deleted is sent again after a restart, which "at least once" permits.
 		s.folder.Remove(fileName(e.number))
 	}
 }
 
-// hold returns the next message to send, nil if there is none. The spool keeps the message until release or drop.
+// hold returns the next message to send, or nil. The spool keeps the message until release or drop.
 func (s *spool) hold() *spooled {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *spool) read(e *spooled) ([]byte, error) {
 	return readMessage(s.folder, e.number)
 }
 
-// drop removes an entry that was delivered, refused or damaged. Its file was removed before.
+// drop removes an entry that was delivered, refused or damaged. Its file was already deleted.
 func (s *spool) drop(e *spooled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

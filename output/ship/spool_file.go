@@ -32,7 +32,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func fileName(number uint64) string { return fmt.Sprintf("%016x%s", number, suffix) }
 
-// numberOf returns the opposite of fileName.
+// numberOf is the inverse of fileName.
 func numberOf(name string) (uint64, bool) {
 	digits, ok := strings.CutSuffix(name, suffix)
 	if !ok || len(digits) != 16 {
@@ -42,7 +42,7 @@ func numberOf(name string) (uint64, bool) {
 	return n, err == nil && fileName(n) == name
 }
 
-// writeMessage writes a file. The file is whole or does not exist, unless the machine itself stops.
+// writeMessage writes a file. The file is complete or does not exist, unless the machine itself stops.
 func writeMessage(folder *os.Root, e *spooled, message []byte) error {
 	head := make([]byte, headerSize, headerSize+len(message))
 	copy(head, fileMagic)
@@ -81,7 +81,7 @@ func readMessage(folder *os.Root, number uint64) ([]byte, error) {
 	return all[headerSize:], nil
 }
 
-// openMessage opens a file if its header is right.
+// openMessage opens a file if its header is valid.
 func openMessage(folder *os.Root, number uint64) (f *os.File, size int64, err error) {
 	name := fileName(number)
 	info, err := folder.Lstat(name)
@@ -94,7 +94,7 @@ func openMessage(folder *os.Root, number uint64) (f *os.File, size int64, err er
 	if !info.Mode().IsRegular() {
 		return nil, 0, damagedFile(number, "it is no regular file")
 	}
-	// Without O_NONBLOCK a pipe that took the file's place would hold the sender.
+	// Without O_NONBLOCK a pipe in the file's place would block the sender.
 	if f, err = folder.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil {
 		return nil, 0, fmt.Errorf("spool: %w", err)
 	}
@@ -125,7 +125,7 @@ func checkHeader(f *os.File, info os.FileInfo) error {
 	return nil
 }
 
-// damage says that a file is no message and will never be one.
+// damage: a file is not a message and will never be one.
 type damage struct {
 	number  uint64
 	problem string
@@ -137,7 +137,7 @@ func (d *damage) Error() string {
 
 func damagedFile(number uint64, problem string) error { return &damage{number, problem} }
 
-// maxLooks bounds what a header may claim.
+// maxLooks bounds the number in a header.
 const maxLooks = 1 << 40
 
 // found returns the entry for a file that an earlier goprof has left.

@@ -14,7 +14,7 @@ import (
 	"goprof/output/folderlock"
 )
 
-// openSpool opens the part of a spool that belongs to one destination, and finds what an earlier goprof has left.
+// openSpool opens one destination's part of a spool, and finds the messages of an earlier goprof.
 func openSpool(o *Options, destination string) (s *spool, unlock func(), err error) {
 	s = &spool{max: o.MaxBytes, next: 1}
 	if o.Spool == "" {
@@ -41,7 +41,7 @@ func openSpool(o *Options, destination string) (s *spool, unlock func(), err err
 }
 
 // openFolder opens a folder of the spool, and makes it if it does not exist. It follows no link out of the spool: a
-// user that may write above the spool could have made one.
+// user who may write above the spool could have made one.
 func openFolder(spool, name string) (*os.Root, error) {
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return nil, err
@@ -57,8 +57,7 @@ func openFolder(spool, name string) (*os.Root, error) {
 	return above.OpenRoot(name)
 }
 
-// folderOf returns a destination's folder: the beginning of its name for a human reader, and a number that no other
-// destination has.
+// folderOf returns a destination's folder: the beginning of its name for people, and a unique number.
 func folderOf(destination string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
@@ -70,7 +69,7 @@ func folderOf(destination string) string {
 	return fmt.Sprintf("%.40s-%x", strings.Trim(plain, ".-"), sum[:6])
 }
 
-// maxListed bounds how many names of a folder are looked at.
+// maxListed bounds the names of a folder that are read.
 const maxListed = 4 * maxEntries
 
 // recover lists the messages in the folder. Messages beyond the bound are dropped by the first put.
@@ -95,17 +94,17 @@ func (s *spool) recover() error {
 	return nil
 }
 
-// find adds the message in a file. A damaged message is found, and counted, when it is about to be sent.
+// find adds the message in a file. Damage is found, and counted, only when the message is about to be sent.
 func (s *spool) find(name string) {
 	if strings.HasSuffix(name, unfinished) {
-		s.folder.Remove(name) // an earlier goprof was writing it when it ended
+		s.folder.Remove(name) // an earlier goprof ended while it wrote this file
 		return
 	}
 	number, ok := numberOf(name)
 	if !ok {
 		return
 	}
-	s.next = max(s.next, number+1) // this counts messages without room, too: a new one must not take their place
+	s.next = max(s.next, number+1) // messages without room count, too: a new one must not get their numbers
 	if len(s.entries) >= maxEntries {
 		return
 	}

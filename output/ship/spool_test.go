@@ -17,7 +17,7 @@ import (
 	"goprof/output/folderlock"
 )
 
-// left is a spool with five messages that were not delivered.
+// left returns a spool with five undelivered messages.
 func left(t *testing.T) (o Options, folder string) {
 	t.Helper()
 	o = Options{Spool: t.TempDir()}
@@ -31,7 +31,7 @@ func left(t *testing.T) (o Options, folder string) {
 	return o, filepath.Join(o.Spool, folderOf("test"))
 }
 
-// TestDamagedSpool: whatever happens to the second of five files, the other messages arrive. The damage is counted.
+// TestDamagedSpool: whatever the damage to the second of five files, the other messages arrive. The damage is counted.
 func TestDamagedSpool(t *testing.T) {
 	for name, harm := range map[string]func(path string) error{
 		"cut off":      func(path string) error { return os.Truncate(path, headerSize+3) },
@@ -76,7 +76,7 @@ func TestDamagedSpool(t *testing.T) {
 	}
 }
 
-// TestForeignFilesStay: a file that is no message of goprof is neither sent nor removed.
+// TestForeignFilesStay: a file that is not goprof's message is neither sent nor deleted.
 func TestForeignFilesStay(t *testing.T) {
 	o, folder := left(t)
 	for _, name := range []string{"notes.txt", "1.msg", "000000000000000G.msg"} {
@@ -103,7 +103,7 @@ func TestForeignFilesStay(t *testing.T) {
 	}
 }
 
-// TestOneSpoolOneUser: a second goprof learns that the spool is in use. The first one goes on.
+// TestOneSpoolOneUser: a second goprof gets an error while the spool is in use. The first one continues.
 func TestOneSpoolOneUser(t *testing.T) {
 	o := Options{Spool: t.TempDir()}
 	s := start(t, o, &server{})
@@ -119,7 +119,7 @@ func TestOneSpoolOneUser(t *testing.T) {
 	}
 }
 
-// TestOthersMayNotWrite: a folder into which every user may put messages is not used as a spool.
+// TestOthersMayNotWrite: a folder to which every user may write is not used as a spool.
 func TestOthersMayNotWrite(t *testing.T) {
 	o, folder := left(t)
 	if err := os.Chmod(folder, 0o777); err != nil {
@@ -130,8 +130,8 @@ func TestOthersMayNotWrite(t *testing.T) {
 	}
 }
 
-// TestDiskTakesNothing: messages that the disk does not take are sent from memory, and counted. A folder that is
-// gone fails at once, like a full disk.
+// TestDiskTakesNothing: messages that the disk does not take are sent from memory, and counted. If the folder is gone,
+// writing fails at once, as on a full disk.
 func TestDiskTakesNothing(t *testing.T) {
 	o := Options{Spool: t.TempDir()}
 	synctest.Test(t, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestDiskIsFull(t *testing.T) {
 	})
 }
 
-// TestStrandedIsBounded: if neither the disk nor the server takes messages, memory stays within its bound.
+// TestStrandedIsBounded: if neither the disk nor the server takes messages, memory is bounded.
 func TestStrandedIsBounded(t *testing.T) {
 	s := &spool{max: 1 << 40, next: 1}
 	dir, err := os.OpenRoot(t.TempDir())
@@ -207,8 +207,7 @@ func TestStrandedIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzSpoolFile: whatever bytes a spool's file has, goprof does not end because of them. They are sent only if they
-// are a whole message.
+// FuzzSpoolFile: no bytes in a spool's file end goprof. They are sent only if they are a complete message.
 func FuzzSpoolFile(f *testing.F) {
 	dir, err := os.OpenRoot(f.TempDir())
 	if err != nil {
@@ -236,7 +235,7 @@ func FuzzSpoolFile(f *testing.F) {
 	})
 }
 
-// TestSpoolFolderIsNoLink: other users may write above the folder of a spool. They cannot put a link in its place.
+// TestSpoolFolderIsNoLink: users who may write above the folder of a spool cannot replace it with a link.
 func TestSpoolFolderIsNoLink(t *testing.T) {
 	o := Options{Spool: t.TempDir()}
 	elsewhere := t.TempDir()

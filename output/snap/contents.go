@@ -26,8 +26,8 @@ type State string
 
 const (
 	Kept    State = "kept"    // its files are there
-	Partial State = "partial" // they are there, and lack something
-	None    State = "none"    // there is no such thing, such as a crash file
+	Partial State = "partial" // they are there, but not complete
+	None    State = "none"    // it does not exist, such as a crash file
 	Missing State = "missing" // it could not be read
 )
 
@@ -36,13 +36,13 @@ type Part struct {
 	Name  string   `json:"name"`
 	What  string   `json:"text"`
 	State State    `json:"state"`
-	Why   string   `json:"why"` // of all states but Kept; of Kept what the part says, such as a deadlock
+	Why   string   `json:"why"` // for states other than Kept; for Kept, the main finding, such as a deadlock
 	Code  int      `json:"exit_code"`
 	Files []string `json:"files"`
-	Notes []string `json:"notes"` // what goprof said while it made the part
+	Notes []string `json:"notes"` // goprof's messages while it made the part
 }
 
-// Lacking returns the parts that are missing, or there in part.
+// Lacking returns the parts that are missing or incomplete.
 func (c *Contents) Lacking() (parts []Part) {
 	for _, p := range c.Parts {
 		if p.State == Missing || p.State == Partial {

@@ -13,7 +13,7 @@ import (
 	"goprof/output"
 )
 
-// Bounds of what is read. A part of a snap has up to 60 bytes for each packed byte. A malicious file may have 1,000.
+// Bounds of reading. A part of a snap has up to 60 bytes for each packed byte. A malicious file may have 1,000.
 const (
 	maxTable       = 1 << 20 // bytes of the zip's own table
 	maxFiles       = 512
@@ -23,19 +23,19 @@ const (
 	maxUnpacked    = 1 << 30
 )
 
-// Reader is a snap that was opened.
 type Reader struct {
 	zip   *zip.Reader
 	close func() error
 }
 
-// Is reports whether a file that begins so may be a snap: it is a zip.
+// Is reports whether a file with this beginning may be a snap: it is a zip.
 func Is(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
-// IsNamed reports whether a file may be a snap, by its name.
+// IsNamed reports whether the file with this name may be a snap.
 func IsNamed(name string) bool { return Is(Head(name, 4)) }
 
-// Head returns the first n bytes of a regular file, fewer of a short one, and none if it cannot be read.
+// Head returns the first n bytes of a regular file. It returns fewer for a short file, and none if the file cannot be
+// read.
 func Head(name string, n int) []byte {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -70,11 +70,10 @@ func Open(name string) (*Reader, error) {
 	return r, nil
 }
 
-// maxSize bounds a file. Before it reads the table, archive/zip makes room for as many entries as a file of that size
-// can have.
+// maxSize bounds a file. Before archive/zip reads the table, it allocates as many entries as a file of that size can
+// have.
 const maxSize = 4 << 30
 
-// Read reads the table of a snap.
 func Read(file io.ReaderAt, size int64) (*Reader, error) {
 	if size > maxSize {
 		return nil, &output.BadFile{Problem: "it is longer than a snap can be", TooMuch: true}
@@ -109,7 +108,6 @@ func (t *tableReader) ReadAt(to []byte, at int64) (int, error) {
 	return t.file.ReadAt(to, at)
 }
 
-// Close closes the file.
 func (r *Reader) Close() error {
 	if r.close == nil {
 		return nil
@@ -117,7 +115,7 @@ func (r *Reader) Close() error {
 	return r.close()
 }
 
-// NoPart says that a snap does not hold a file.
+// NoPart: a snap does not have a file.
 type NoPart struct{ Name, Why string }
 
 func (e *NoPart) Error() string {
@@ -127,7 +125,6 @@ func (e *NoPart) Error() string {
 	return "it holds no " + e.Name
 }
 
-// File opens a file of the snap.
 func (r *Reader) File(name string) (io.ReadCloser, error) {
 	at := slices.IndexFunc(r.zip.File, func(f *zip.File) bool { return f.Name == name })
 	if at < 0 {
@@ -145,7 +142,7 @@ func (r *Reader) File(name string) (io.ReadCloser, error) {
 	return &unfolding{content, name, int64(most)}, nil
 }
 
-// noPart says why there is no file, as the table of contents has it.
+// noPart returns why there is no file, by the table of contents.
 func (r *Reader) noPart(name string) error {
 	if name == ContentsFile {
 		return &output.BadFile{Problem: "it is a zip, but none of goprof snap: it holds no " + name}
@@ -162,13 +159,12 @@ func (r *Reader) noPart(name string) error {
 	return &NoPart{Name: name}
 }
 
-// holds reports whether a file belongs to a part: "dump.json" to "dump".
+// holds reports whether a file belongs to a part, as "dump.json" belongs to "dump".
 func holds(part, file string) bool {
 	rest, ok := bytes.CutPrefix([]byte(file), []byte(part))
 	return ok && len(rest) > 0 && rest[0] == '.'
 }
 
-// Contents reads the table of contents.
 func (r *Reader) Contents() (*Contents, error) {
 	file, err := r.File(ContentsFile)
 	if err != nil {
@@ -189,7 +185,7 @@ func (r *Reader) Contents() (*Contents, error) {
 	return &c, nil
 }
 
-// unfolding ends a file that unfolds to too much, whatever the zip says of its size.
+// unfolding ends a file that unpacks to too much, whatever size the zip claims.
 type unfolding struct {
 	io.ReadCloser
 	name string

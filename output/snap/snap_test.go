@@ -14,7 +14,7 @@ import (
 	"goprof/output"
 )
 
-// made is a snap with one part and a part that is missing.
+// made returns a snap with one part, and with a missing part.
 func made(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -69,7 +69,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// zipOf is a zip with these files.
+// zipOf returns a zip with these files.
 func zipOf(t *testing.T, files map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -87,7 +87,7 @@ func zipOf(t *testing.T, files map[string][]byte) []byte {
 	return b.Bytes()
 }
 
-// refused fails unless an error says that a file has too much.
+// refused fails the test unless an error says that a file has too much.
 func refused(t *testing.T, what string, err error) {
 	t.Helper()
 	if bad := (*output.BadFile)(nil); !errors.As(err, &bad) || !bad.TooMuch {
@@ -95,13 +95,13 @@ func refused(t *testing.T, what string, err error) {
 	}
 }
 
-// TestBombs: a zip that unfolds to more than its size may is refused, also where it lies about that.
+// TestBombs: a zip that unpacks to too much is refused, even if it claims a smaller size.
 func TestBombs(t *testing.T) {
 	bomb := zipOf(t, map[string][]byte{"dump.txt": make([]byte, 96<<20)})
 	_, err := read(t, bomb).File("dump.txt")
 	refused(t, "an honest bomb", err)
 
-	// The directory says 5 bytes. Go's reader then gives what there is.
+	// The directory claims 5 bytes. Go's reader then returns all that there is.
 	at := bytes.LastIndex(bomb, []byte("PK\x01\x02"))
 	binary.LittleEndian.PutUint32(bomb[at+24:], 5)
 	file, err := read(t, bomb).File("dump.txt")
@@ -144,7 +144,7 @@ func TestNoSnap(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever a file holds, reading ends within the bounds, with an error or not.
+// FuzzRead: reading any file ends within the bounds, with or without an error.
 func FuzzRead(f *testing.F) {
 	b := made(f)
 	f.Add(b)

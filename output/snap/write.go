@@ -8,13 +8,12 @@ import (
 	"goprof/output"
 )
 
-// Writer writes the file, one part after the other.
+// Writer writes the file, one part after another.
 type Writer struct{ zip *zip.Writer }
 
-// NewWriter begins a file.
 func NewWriter(to io.Writer) *Writer { return &Writer{zip.NewWriter(to)} }
 
-// Add adds a file. An error is one of writing: what write can fail at must be known before.
+// Add adds a file. All its errors are from writing: other possible failures of write must be excluded before.
 func (w *Writer) Add(name string, write func(io.Writer) error) error {
 	to, err := w.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: time.Now().UTC()})
 	if err != nil {

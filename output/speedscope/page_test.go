@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) { browser.Main(m) }
 
 // TestPage: speedscope's own page, in Chromium, loads our files, names the first thread, and draws without an error.
-// The page is served from its npm package on this machine, and reaches nothing else.
+// The page is served from its npm package on this machine, and makes no other connection.
 func TestPage(t *testing.T) {
 	release := filepath.Join(sources.Viewers(t), "speedscope", "dist", "release")
 	files := map[string][]byte{

@@ -11,21 +11,19 @@ import (
 	"goprof/output/timeline"
 )
 
-// Options change what is written. The zero value is fine.
+// Options change what is written. The zero value has the defaults.
 type Options struct {
-	Samples int          // that are kept at most; 0 for DefaultSamples
+	Samples int          // the most samples that are kept; 0 for DefaultSamples
 	Tracks  int          // the most profiles; the last one is for all other threads; 0 for timeline.DefaultTracks
-	Tell    func(string) // called with what was merged or left out; may be nil
+	Tell    func(string) // gets lines about what was merged or left out; may be nil
 }
 
-// DefaultSamples is how many samples a file has at most, after equal neighbours are one.
+// DefaultSamples bounds the samples of a file, after equal neighbours are merged.
 const DefaultSamples = 1 << 20
 
-// maxFrames bounds the frames of all samples of a file, of about six bytes each. Browsers refuse files that are much
-// larger.
+// maxFrames bounds the frames of all samples in a file, of about six bytes each. Browsers refuse much larger files.
 const maxFrames = 1 << 25
 
-// Write writes a recording.
 func Write(to io.Writer, src recording.Source, o Options) error {
 	all, err := collect(src, o, maxFrames)
 	if err != nil {
@@ -55,8 +53,8 @@ type trackWriter struct {
 	t     *timeline.Timeline
 	path  []int32
 	space []byte
-	texts map[int32]string // of stacks, by their nodes
-	kept  int              // bytes of them
+	texts map[int32]string // of stacks, by node
+	kept  int              // total bytes of texts
 }
 
 func (w *trackWriter) file(name string, all []*timeline.Timeline) {
@@ -71,7 +69,7 @@ func (w *trackWriter) file(name string, all []*timeline.Timeline) {
 	w.Raw("}\n")
 }
 
-// name returns the title that speedscope shows above everything. Only there can a file warn its reader.
+// name returns the title, which speedscope shows at the top. It is the only place for a warning.
 func name(src recording.Source, notes []string) string {
 	i := src.Info()
 	parts := []string{cmp.Or(i.Name, i.Meta.MainClass, "goprof")}
@@ -142,10 +140,10 @@ func (w *trackWriter) profile(tr *timeline.Track) {
 	w.Raw("}")
 }
 
-// maxTexts bounds the stacks whose text is kept, in bytes.
+// maxTexts bounds the texts of stacks that are kept, in bytes.
 const maxTexts = 32 << 20
 
-// stack writes a stack's frames. Most stacks of a recording occur again, so their texts are kept.
+// stack writes a stack's frames. Most stacks of a recording occur repeatedly, so their texts are kept.
 func (w *trackWriter) stack(node int32) {
 	text, known := w.texts[node]
 	if !known {

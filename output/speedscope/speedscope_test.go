@@ -22,7 +22,7 @@ import (
 	"goprof/testdata/sources"
 )
 
-// file is what the tests read of our files. It shares nothing with the writer, on purpose.
+// file is the data that the tests read from our files. It shares no code with the writer, on purpose.
 type file struct {
 	Schema   string `json:"$schema"`
 	Exporter string `json:"exporter"`
@@ -52,7 +52,7 @@ func written(t testing.TB, src recording.Source, o Options) []byte {
 	return b.Bytes()
 }
 
-// checked reads a file, and checks what no schema can: indices, bounds and sums.
+// checked reads a file, and checks what a schema cannot: indices, bounds and sums.
 func checked(t *testing.T, data []byte) (f file) {
 	t.Helper()
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -92,7 +92,7 @@ func checked(t *testing.T, data []byte) (f file) {
 	return f
 }
 
-// lines are the profiles of a file as text, for people and for comparison.
+// lines returns the profiles of a file as text, for people and for comparisons.
 func (f *file) lines() (all []string) {
 	for _, p := range f.Profiles {
 		all = append(all, fmt.Sprintf("%s (%s)", p.Name, p.Unit))
@@ -116,7 +116,7 @@ const (
 	native = "[truncated: no unwind info];G1ParTask::work(unsigned int);write"
 )
 
-// TestCPU: each thread has a profile in the order of time, weighed by CPU time.
+// TestCPU: each thread has a profile ordered by time, weighted by CPU time.
 func TestCPU(t *testing.T) {
 	want := []string{
 		"worker-1 tid=4712 (nanoseconds)", java + " 3000000", native + " 500000",
@@ -154,7 +154,7 @@ func TestWall(t *testing.T) {
 	}
 }
 
-// TestNoTimes: samples without times and CPU time weigh what they count.
+// TestNoTimes: samples without times and CPU time are weighted by their counts.
 func TestNoTimes(t *testing.T) {
 	f := checked(t, written(t, sources.Untimed(), Options{}))
 	want := []string{"all threads (none)", java + " 7", native + " 3", java + " 1"}
@@ -163,7 +163,7 @@ func TestNoTimes(t *testing.T) {
 	}
 }
 
-// TestEdges: no samples, one sample, the deepest possible stack, and harmful names and numbers.
+// TestEdges: no samples, one sample, the deepest possible stack, and malicious names and numbers.
 func TestEdges(t *testing.T) {
 	for name, src := range edges() {
 		f := checked(t, written(t, src, Options{}))
@@ -190,8 +190,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestTooMany: samples that do not fit are merged, and none of their time is lost. The file and the caller both
-// learn of it.
+// TestTooMany: samples that do not fit are merged, and none of their time is lost. The file and the caller both get a
+// note.
 func TestTooMany(t *testing.T) {
 	src := sources.Many(20_000)
 	var told []string
@@ -217,7 +217,7 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestError: Write returns the error of a source, and that of a disk.
+// TestError: Write returns the error of a source, and the error of a disk.
 func TestError(t *testing.T) {
 	if err := Write(io.Discard, sources.Broken{Fake: sources.Empty()}, Options{}); !errors.Is(err, sources.ErrBroken) {
 		t.Error(err)
@@ -227,7 +227,7 @@ func TestError(t *testing.T) {
 	}
 }
 
-// all are files of every sort of recording, by name.
+// all returns a file for each kind of recording, by name.
 func all(t *testing.T) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{"cpu": written(t, sources.CPU(), Options{}), "wall": written(t, sources.Wall(), Options{}),
@@ -239,7 +239,7 @@ func all(t *testing.T) map[string][]byte {
 	return files
 }
 
-// TestSchema: by ajv, speedscope's own schema accepts our files, and refuses a wrong one.
+// TestSchema: speedscope's own schema, checked by ajv, accepts our files, and refuses a wrong one.
 func TestSchema(t *testing.T) {
 	node, modules := sources.Node(t), sources.Viewers(t)
 	script := sources.Script(t, `
@@ -278,7 +278,7 @@ for (const name of process.argv.slice(3)) {
 	}
 }
 
-// BenchmarkWrite: ns per sample, of 40 frames.
+// BenchmarkWrite measures ns per sample of 40 frames.
 func BenchmarkWrite(b *testing.B) {
 	src := sources.Many(100_000)
 	b.ReportAllocs()
@@ -291,7 +291,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100_000, "ns/sample")
 }
 
-// size is how many samples there are, and how many frames they have together.
+// size returns the number of samples, and of their frames together.
 func size(t *timeline.Timeline) (samples, frames int) {
 	for _, tr := range t.Tracks {
 		samples += len(tr.Samples)

@@ -11,7 +11,7 @@ import (
 	"goprof/profile"
 )
 
-// Collect reads all samples of a recording, and makes one Timeline, or one of each part (recording.Info.All). Timelines
+// Collect reads all samples of a recording. It makes one Timeline, or one for each part (recording.Info.All). Timelines
 // of the same recording share Frames and Nodes. The bounds in Options are for all of them together.
 func Collect(src recording.Source, o Options) ([]*Timeline, error) {
 	info := src.Info()
@@ -60,15 +60,15 @@ type collector struct {
 	t      Timeline
 	stacks *stacks
 	tracks map[identity]*Track
-	recent profile.ByThread[*Track] // a cache before tracks
+	recent profile.ByThread[*Track] // a cache in front of tracks
 	groups map[string]*Track        // groups of threads without tracks of their own
-	full   bool                     // merging makes no more room
+	full   bool                     // merging frees no more room
 
-	// These count the samples, and the frames of their stacks: how many may be kept, and how many are.
+	// most bounds kept, the number of samples. mostFrames bounds keptFrames, the number of frames of their stacks.
 	most, kept             int
 	mostFrames, keptFrames int
 
-	cpu, span, bytes, wall bool // some sample has such a value
+	cpu, span, bytes, wall bool // whether some sample has such a value
 }
 
 // add takes a sample. It keeps only its Funcs and names.
@@ -91,7 +91,7 @@ func (c *collector) add(s *profile.Sample) error {
 	return nil
 }
 
-// sees notes facts about all samples.
+// sees notes facts for all samples.
 func (c *collector) sees(s *Sample) {
 	if c.t.Looks == 0 {
 		c.t.First, c.t.Last = s.At, s.At
@@ -102,11 +102,11 @@ func (c *collector) sees(s *Sample) {
 	c.bytes, c.wall = c.bytes || s.Bytes > 0, c.wall || s.Wall
 }
 
-// valueOf is the value of a sample in this weight.
+// valueOf returns the value for a weight.
 var valueOf = map[profile.Weight]Value{profile.Samples: Looks, profile.CPUTime: CPU, profile.WallTime: Span,
 	profile.Bytes: Bytes}
 
-// value returns the weight that the user has named, or else the best weight that the samples have.
+// value returns the value for the weight that the user has chosen, or else the best one that the samples have.
 func (c *collector) value() Value {
 	switch {
 	case c.t.Info.Asked:
@@ -147,15 +147,15 @@ func (c *collector) keep(tr *Track, s *Sample) {
 	c.t.LeftOut = plus(c.t.LeftOut, s.Looks)
 }
 
-// maxSlot is a length that can be made eight times as long.
+// maxSlot is a length that can be multiplied by eight.
 const maxSlot = math.MaxInt64 / 16
 
 func (c *collector) has(samples, frames int) bool {
 	return c.kept+samples <= c.most && c.keptFrames+frames <= c.mostFrames
 }
 
-// makeRoom merges until a quarter of the room is free: first neighbours, then within slots of time. If a length of
-// slots has freed little, the next lengths would free little, too, and are skipped.
+// makeRoom merges until a quarter of the room is free: first neighbours, then within slots of time. If a slot length
+// has freed little, the next lengths would also free little, and are skipped.
 func (c *collector) makeRoom() {
 	span := time.Duration(min(Since(c.t.First, c.t.Last), maxSlot))
 	for {
@@ -176,7 +176,8 @@ func (c *collector) makeRoom() {
 	}
 }
 
-// littleFreed is the part of all samples that a length of slots must free for the next one to be only twice as long.
+// littleFreed: after a slot length that has freed at least this fraction of all samples, the next one is only twice as
+// long.
 const littleFreed = 32
 
 func (c *collector) mergeAll(slot time.Duration) {
@@ -193,14 +194,13 @@ func (c *collector) mergeAll(slot time.Duration) {
 	}
 }
 
-// merger makes one sample of equal neighbours. With a slot, it makes one sample of all equal ones that lie in that
-// slot.
+// merger merges equal neighbours into one sample. With a slot, it merges all equal samples within that slot.
 type merger struct {
 	slot int64
-	open map[uint64]int32 // the last sample of each sort, by its place
+	open map[uint64]int32 // the last sample of each kind, by its index
 }
 
-// sort is what equal samples have in common, as one number.
+// sort returns a number that is the same for equal samples.
 func (s *Sample) sort() uint64 {
 	sort := uint64(uint32(s.Node))<<32 | uint64(s.State)<<16 | uint64(s.Why)<<8
 	if s.Wall {
@@ -229,7 +229,7 @@ func (m *merger) merge(all []Sample) []Sample {
 	return all[:n]
 }
 
-// equal returns the index of the sample into which s is merged, negative if there is none.
+// equal returns the index of the sample that s is merged into. It is negative if there is none.
 func (m *merger) equal(all []Sample, s *Sample) int {
 	if m.slot == 0 {
 		if last := len(all) - 1; last >= 0 && all[last].equals(s) {
@@ -259,7 +259,7 @@ func (s *Sample) take(o *Sample) {
 	s.Bytes, s.Looks = plus(s.Bytes, o.Bytes), plus(s.Looks, o.Looks)
 }
 
-// plus adds numbers of a file, which may have any size.
+// plus adds numbers of a file without overflow.
 func plus(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -267,7 +267,7 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// saturated multiplies. Its result stops at the largest number.
+// saturated multiplies without overflow: its result stops at the largest number.
 func saturated(a, b int64) int64 {
 	hi, lo := bits.Mul64(uint64(max(a, 0)), uint64(max(b, 0)))
 	if hi != 0 || lo > math.MaxInt64 {
@@ -276,7 +276,7 @@ func saturated(a, b int64) int64 {
 	return int64(lo)
 }
 
-// Since returns the time from one moment to another, at least 0.
+// Since returns the time between two times, but at least 0.
 func Since(from, to int64) int64 {
 	switch {
 	case to <= from:

@@ -15,20 +15,16 @@ type JSON struct {
 	space [32]byte
 }
 
-// NewJSON makes a writer.
 func NewJSON(to io.Writer) *JSON { return &JSON{w: bufio.NewWriterSize(to, 64<<10)} }
 
-// Raw writes text as it is.
 func (j *JSON) Raw(text string) { j.w.WriteString(text) }
 
-// Int writes a number.
 func (j *JSON) Int(n int64) { j.w.Write(strconv.AppendInt(j.space[:0], n, 10)) }
 
-// Text writes a string. Characters that a page or a terminal could take for more than text become '?', or are
-// escaped.
+// Text writes a string. Characters that a page or a terminal could interpret become '?', or are escaped.
 func (j *JSON) Text(s string) { j.Any(output.Printable(s)) }
 
-// Any writes any value that encoding/json knows.
+// Any writes any value that encoding/json can encode.
 func (j *JSON) Any(v any) {
 	data, err := json.Marshal(v)
 	if err != nil { // only types that JSON lacks could cause that
@@ -64,5 +60,5 @@ func (j *JSON) Ms(ns int64) {
 	}
 }
 
-// Flush writes what is still in the buffer.
+// Flush writes the contents of the buffer.
 func (j *JSON) Flush() error { return j.w.Flush() }

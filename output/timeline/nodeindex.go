@@ -1,12 +1,12 @@
 package timeline
 
-// nodeIndex finds nodes by their content: open addressing, at most half full. Node 0 is no frame below another one, so
-// 0 is an empty place.
+// nodeIndex finds nodes by their content, with open addressing, at most half full. Node 0 is never a child, so 0 marks
+// an empty entry.
 type nodeIndex struct{ places []int32 }
 
 const firstPlaces = 1 << 10
 
-// find returns the entry with a node's number. The entry is 0 if the node is new; then the caller may set it.
+// find returns the entry with a node's number. If the node is new, the entry is 0, and the caller may set it.
 func (x *nodeIndex) find(nodes []Node, n Node) *int32 {
 	if 2*len(nodes) >= len(x.places) {
 		x.grow(nodes)

@@ -10,12 +10,12 @@ import (
 const (
 	maxFrames = 1 << 19
 	maxNodes  = 1 << 21
-	maxCached = 1 << 17 // stacks that are found at once
+	maxCached = 1 << 17 // stacks in the cache
 
-	recentBits = 13 // of the number of frames that are found at once
+	recentBits = 13 // log2 of the number of frames in the cache
 )
 
-// fullName is the stack of samples for whose own stack there is no room.
+// fullName is the stack for samples whose own stack has no room.
 const fullName = "[too many stacks]"
 
 var (
@@ -34,19 +34,19 @@ type stacks struct {
 	seed    maphash.Seed
 	cache   map[uint64]int32 // by hash of the whole stack
 	known   profile.ByStack[stackPlace]
-	depths  []int32 // of nodes
+	depths  []int32 // by node
 	labels  map[labelKey]*profile.Func
-	full    int32 // the node of fullFrame, 0 before it is needed
+	full    int32 // node of fullFrame, 0 before it is needed
 	recent  [1 << recentBits]recentStep
 }
 
-// recentStep is an entry of the cache in front of the maps: most frames of a new stack are in other stacks, too.
+// recentStep is an entry of the cache in front of the maps: most frames of a new stack are also in other stacks.
 type recentStep struct {
 	step
-	node int32 // 0 of an empty place
+	node int32 // 0 in an empty entry
 }
 
-// step is a frame below another one.
+// step is a frame with its caller.
 type step struct {
 	fn     *profile.Func
 	parent int32
@@ -55,21 +55,21 @@ type step struct {
 	kind   profile.Kind
 }
 
-// place is the step's index in the cache, computed from the address of its Func.
+// place returns the step's index in the cache, from the address of its Func.
 func (s *step) place() uint64 {
 	h := uint64(uintptr(unsafe.Pointer(s.fn)))>>4 ^ uint64(uint32(s.parent))<<32 ^ uint64(uint32(s.line))<<20
 	h *= 0x9e3779b97f4a7c15
 	return h >> (64 - recentBits)
 }
 
-// stackPlace is where a sample's stack is.
+// stackPlace is the place of a sample's stack.
 type stackPlace struct {
 	node int32
-	why  profile.Reason // callers are missing
-	full bool           // there is no room: the node is that of a stack that says so
+	why  profile.Reason // why callers are missing
+	full bool           // there is no room: the stack of the node says so
 }
 
-// labelKey is a frame without code: the reason why a stack is cut, or a state.
+// labelKey is a frame that is not code: the reason why a stack is cut, or a state.
 type labelKey struct {
 	state profile.State
 	why   profile.Reason
@@ -85,11 +85,11 @@ func newStacks() *stacks {
 // stack is the parts of a sample's stack: its frames, and labels at its ends.
 type stack struct {
 	frames []profile.Frame // leaf first
-	root   *profile.Func   // why callers are missing, nil if none are
-	leaf   *profile.Func   // the state, nil if the frames have one
+	root   *profile.Func   // why callers are missing; nil if none are
+	leaf   *profile.Func   // the state; nil if the frames have one
 }
 
-// of finds the parts of a sample's stack. A look of a wall-clock mode has its state as its leaf, as in goprof's own
+// of returns the parts of a sample's stack. A look of a wall-clock mode has its state as leaf, as in goprof's own
 // files.
 func (s *stacks) of(sample *profile.Sample) (st stack) {
 	if sample.Stack != nil {
@@ -218,7 +218,7 @@ func (s *stacks) walk(st stack) (node int32, ok bool) {
 	return node, ok
 }
 
-// below is child by a frame as its reader has it.
+// below is child for a frame in the reader's form.
 func (s *stacks) below(st step) (int32, bool) {
 	recent := &s.recent[st.place()]
 	if recent.node != 0 && recent.step == st {
@@ -231,7 +231,7 @@ func (s *stacks) below(st step) (int32, bool) {
 	return node, ok
 }
 
-// child returns the node of a frame below a node, and makes it if there is none. It returns false if there is no room.
+// child returns the node of a frame below a node, and makes it if needed. It returns false if there is no room.
 func (s *stacks) child(parent int32, f Frame) (int32, bool) {
 	frame, ok := s.frameOf[f]
 	if !ok {
@@ -255,7 +255,7 @@ func (s *stacks) child(parent int32, f Frame) (int32, bool) {
 	return int32(len(s.nodes) - 1), true
 }
 
-// function returns the one Func for all Funcs with the same content: readers may make several.
+// function returns one Func for all Funcs with the same content: readers may make several.
 func (s *stacks) function(fn *profile.Func) *profile.Func {
 	if one := s.same[fn]; one != nil {
 		return one
@@ -269,7 +269,7 @@ func (s *stacks) function(fn *profile.Func) *profile.Func {
 	}
 	one := s.funcs[*fn]
 	if one == nil && len(s.funcs) >= maxFrames {
-		return fn // there is no room for frames of it
+		return fn // there is no room for its frames
 	}
 	if one == nil {
 		one = fn
@@ -279,7 +279,7 @@ func (s *stacks) function(fn *profile.Func) *profile.Func {
 	return one
 }
 
-// noRoom returns the node of a stack of one frame that says so. It is the only node beyond the bounds.
+// noRoom returns the node of a stack with one frame that says so. It is the only node beyond the bounds.
 func (s *stacks) noRoom() int32 {
 	if s.full == 0 {
 		s.full = int32(len(s.nodes))

@@ -14,10 +14,10 @@ type Options struct {
 	Frames  int  // of the stacks of all samples together, at most; 0 for any number
 	Tracks  int  // at most; 0 for DefaultTracks
 	Virtual int  // tracks of single virtual threads, at most; 0 for DefaultVirtual
-	Merge   bool // equal neighbours of a thread become one, even if there is room for all of them
+	Merge   bool // merge equal neighbours of a thread even if there is room for all
 }
 
-// These bounds hold if Options have none.
+// The defaults of Options.
 const (
 	DefaultSamples = 1 << 21 // of 64 bytes each
 	DefaultTracks  = 200
@@ -27,39 +27,38 @@ const (
 // Timeline is a recording in memory.
 type Timeline struct {
 	Info   recording.Info
-	Part   string // of a recording that has several
+	Part   string // of a recording with several parts
 	Value  Value
 	Frames []Frame
-	Nodes  []Node // stacks: each is a path to the root. Node 0 is the empty stack
+	Nodes  []Node // stacks: each node is a path to the root. Node 0 is the empty stack
 	Tracks []*Track
 
-	First, Last int64 // of all samples, ns since 1970; both 0 without any
-	Looks       int64 // that all samples stand for, with the samples left out
+	First, Last int64 // of all samples, ns since 1970; both 0 without samples
+	Looks       int64 // of all samples, including those left out
 
-	Slot    time.Duration // equal stacks of a thread within that time are one sample; 0: only if they are neighbours
-	Merged  int64         // samples that became part of another one
-	LeftOut int64         // looks that are in no track, because there was no room
+	Slot    time.Duration // equal stacks of a thread within this time are merged; 0: only if they are neighbours
+	Merged  int64         // samples that were merged into another one
+	LeftOut int64         // looks in no track, because there was no room
 	earlier map[profile.Thread][]string
 
-	NoStack int64 // looks with stacks for which there was no room: they have the stack [too many stacks]
+	NoStack int64 // looks whose stack had no room: they have the stack [too many stacks]
 }
 
-// Frame is one frame of any stack.
 type Frame struct {
 	Func  *profile.Func
 	Kind  profile.Kind
 	Line  int32
-	Depth int32 // 0 is a frame of the machine's, n the n-th method inlined into it
+	Depth int32 // 0 is a physical frame, n the n-th method inlined into it
 }
 
-// Node is the last frame of a stack that begins with the parent's frames.
+// Node is the last frame of a stack. The other frames are the parent's stack.
 type Node struct {
 	Parent, Frame int32
 }
 
 // Sample is one look, or several equal ones.
 type Sample struct {
-	At    int64 // ns since 1970, of the first one; 0 in recordings without times
+	At    int64 // ns since 1970, of the first look; 0 in recordings without times
 	CPU   int64 // ns
 	Span  int64 // ns
 	Bytes int64
@@ -70,34 +69,33 @@ type Sample struct {
 	Wall  bool
 }
 
-// Track is a thread, or several that are shown as one.
+// Track is a thread, or several threads that are shown together.
 type Track struct {
-	Name    string // may hold anything
+	Name    string // may contain any text
 	TID     int    // 0 for virtual threads and groups
-	ID      int64  // the Java thread's
+	ID      int64  // of the Java thread
 	Virtual bool
-	Earlier []string // names that the thread had before
-	Threads int      // that are on the track
-	Group   bool     // the name is that of several threads
-	Weight  int64    // of all samples, in Timeline.Value
+	Earlier []string // earlier names of the thread
+	Threads int      // number of threads on the track
+	Group   bool     // the name is for several threads
+	Weight  int64    // sum of all samples, in Timeline.Value
 	Samples []Sample
 }
 
-// Value is what samples weigh.
+// Value is the weight of samples.
 type Value uint8
 
 const (
 	Looks    Value = iota
 	CPU            // ns of CPU time
 	Span           // ns that a look of a wall-clock mode stands for
-	Interval       // looks, each of the recording's interval in ns
-	Bytes          // of allocations
+	Interval       // looks, each of which stands for the recording's interval, in ns
+	Bytes          // bytes of allocations
 )
 
-// IsTime reports whether the value is in nanoseconds.
 func (v Value) IsTime() bool { return v == CPU || v == Span || v == Interval }
 
-// Of returns what a sample weighs.
+// Of returns the weight of a sample.
 func (t *Timeline) Of(s *Sample) int64 {
 	switch t.Value {
 	case CPU:
@@ -112,7 +110,7 @@ func (t *Timeline) Of(s *Sample) int64 {
 	return s.Looks
 }
 
-// Path returns a node's stack, root first, in the space of to.
+// Path returns a node's stack, root first, in the memory of to.
 func (t *Timeline) Path(node int32, to []int32) []int32 {
 	to = to[:0]
 	for ; node != 0; node = t.Nodes[node].Parent {
@@ -124,7 +122,7 @@ func (t *Timeline) Path(node int32, to []int32) []int32 {
 	return to
 }
 
-// Notes say in sentences what was merged and left out, and why samples weigh what they do.
+// Notes say in sentences what was merged and left out, and why samples have their weight.
 func (t *Timeline) Notes() (notes []string) {
 	if t.Slot > 0 {
 		notes = append(notes, fmt.Sprintf("there are too many samples to keep each: those of a thread that have the same"+

@@ -9,7 +9,7 @@ import (
 	"goprof/testdata/sources"
 )
 
-// TestBound: however small the room is, each look is kept or counted as left out. The CPU time of kept looks is not
+// TestBound: however little room there is, each look is kept or counted as left out. The CPU time of kept looks is not
 // lost.
 func TestBound(t *testing.T) {
 	for _, most := range []int{1, 10, 1000, 100_000} {
@@ -38,8 +38,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestStacks: a Source overwrites a stack. The new stack is not taken for the one before it. A stack with other
-// Funcs of the same content is the same stack.
+// TestStacks: if a Source overwrites a stack, the new stack is not confused with the old one. Stacks with different
+// Funcs of the same content are equal.
 func TestStacks(t *testing.T) {
 	s := newStacks()
 	fn, same := *sources.Round, *sources.Round
@@ -57,7 +57,7 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// TestSince: the times in a file may be anything.
+// TestSince: a file may have any times.
 func TestSince(t *testing.T) {
 	for _, c := range []struct{ from, to, want int64 }{
 		{1, 3, 2}, {3, 1, 0}, {math.MinInt64, math.MaxInt64, math.MaxInt64}, {-5, 5, 10}, {math.MaxInt64, math.MinInt64, 0},

@@ -21,7 +21,7 @@ const (
 )
 
 // identity distinguishes threads. A thread that renames itself stays one thread if the JVM's number for it is known. A
-// virtual thread is one thread on whatever carrier it runs.
+// virtual thread is one thread on any carrier.
 type identity struct {
 	tid     int
 	id      int64
@@ -56,13 +56,13 @@ func (c *collector) track(t *profile.Thread) *Track {
 		}
 		c.recent.Put(t, tr)
 	}
-	// the last name: a user looks for a renamed thread by that name
+	// The last name: users look for a renamed thread by that name.
 	tr.Name = cmp.Or(t.JavaName, carrierless(t), tr.Name)
 	return tr
 }
 
-// carrierless is the kernel's name of a thread, "" for a virtual thread: there the kernel's name is that of the
-// carrier.
+// carrierless returns the kernel's name of a thread. It is "" for a virtual thread, because that kernel's name is the
+// carrier's.
 func carrierless(t *profile.Thread) string {
 	if t.Virtual {
 		return ""
@@ -116,7 +116,7 @@ func (tr *Track) Title() string {
 // maxBefore bounds the earlier names in a title.
 const maxBefore = 3
 
-// before returns the last of a thread's earlier names.
+// before returns the most recent of a thread's earlier names.
 func (tr *Track) before() string {
 	if len(tr.Earlier) == 0 {
 		return ""
@@ -139,8 +139,8 @@ func (t *Timeline) weigh(tr *Track) {
 	}
 }
 
-// group makes at most so many tracks, the heaviest first. If there are too many virtual threads, the lightest are
-// grouped by their pools. Then all tracks beyond the bound are merged into one.
+// group keeps the heaviest tracks; most bounds their number. If there are too many virtual threads, the lightest are
+// grouped by pool. Then all tracks beyond the bound are merged into one.
 func (t *Timeline) group(virtual, most int) {
 	byWeight := func(a, b *Track) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(len(b.Samples), len(a.Samples)))

@@ -8,24 +8,24 @@ import (
 	"goprof/profile"
 )
 
-// The size of a screen alone decides what fits on it. Parts that can be seen elsewhere are left out first, names
+// The size of a screen alone decides what fits on it. Parts that are also shown elsewhere are left out first, names
 // last.
 
 const (
 	// stateWidth is the width of the longest state, without what the thread waits for.
 	stateWidth = 9
-	// tidFrom, allocFrom and frameFrom are the numbers of columns from which on a table has these.
+	// tidFrom, allocFrom and frameFrom are the least widths of a table with these columns.
 	tidFrom, allocFrom, frameFrom = 60, 48, 72
-	// nameMost bounds the width of threads' names if there is a column behind them.
+	// nameMost bounds the width of threads' names if another column follows.
 	nameMost = 40
-	// bothFrom is the number of lines from which on threads and methods are shown together. methodsPart is the part of
-	// these lines that methods have.
+	// bothFrom is the least number of lines for showing threads and methods together. methodsPart is the methods' part of
+	// these lines.
 	bothFrom, methodsPart = 12, 3
-	// much is the share of a CPU, or of the samples, that stands out.
+	// much is the least share of a CPU, or of the samples, that is highlighted.
 	much = 0.5
 )
 
-// Draw draws a screen with at most so many lines. None of them is wider than the screen.
+// Draw draws a screen of at most rows lines. No line is wider than the screen.
 func (m *Model) Draw(columns, rows int) []Line {
 	columns, rows = max(columns, 1), max(rows, 1)
 	var lines []Line
@@ -145,7 +145,7 @@ func (m *Model) foot() Line {
 	return line
 }
 
-// tables are threads and methods, as far as there is room.
+// tables returns the lines of threads and methods for which there is room.
 func (m *Model) tables(columns, rows int) []Line {
 	show := m.pane
 	if show == both && rows < bothFrom {
@@ -169,7 +169,7 @@ type layout struct {
 
 func layoutOf(columns int) layout {
 	l := layout{tid: columns >= tidFrom, alloc: columns >= allocFrom}
-	left := columns - 1 - 6 - 1 - stateWidth - 1 // mark, CPU, state
+	left := columns - 1 - 6 - 1 - stateWidth - 1 // for mark, CPU, state
 	if l.tid {
 		left -= 9
 	}
@@ -324,7 +324,7 @@ func frameLine(f *profile.Frame, columns int) Line {
 	return Line{{"  " + fitEnd(name, columns-room-3) + " " + fit(where, room), style}}
 }
 
-// helpLines say what keys do, and what columns mean.
+// helpLines explain keys and columns.
 func helpLines() []Line {
 	text := []string{
 		"keys",

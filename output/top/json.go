@@ -7,7 +7,7 @@ import (
 	"goprof/output"
 )
 
-// The JSON of a reading. Names never change their meaning.
+// The JSON of a reading. Its names always keep their meanings.
 type (
 	jsonReading struct {
 		Threads []jsonTopThread `json:"threads"`
@@ -16,9 +16,9 @@ type (
 	}
 	jsonTopPool struct {
 		Name   string `json:"name"`
-		Busy   int    `json:"busy"` // of count threads; of connections, those that are lent
+		Busy   int    `json:"busy"` // of count threads; for connections, the lent ones
 		Count  int    `json:"count"`
-		Queued *int64 `json:"queued"` // tasks; threads that wait for a connection; null: not known
+		Queued *int64 `json:"queued"` // tasks; for connections, threads that wait for one; null: not known
 	}
 	jsonTopThread struct {
 		TID   int     `json:"tid"`
@@ -35,8 +35,8 @@ type (
 	}
 )
 
-// JSON writes the threads, those with the most CPU time first, and the methods, those with the largest share first.
-// Text of the target is unchanged, and escaped as JSON demands.
+// JSON writes the threads, those with the most CPU time first, and the methods, those with the largest share first. It
+// does not change text of the target, but escapes it as JSON demands.
 func JSON(to io.Writer, r *Reading) error {
 	j := jsonReading{Threads: []jsonTopThread{}, Methods: []jsonMethod{}}
 	for _, t := range sortedThreads(r.Threads, ByCPU, false) {
@@ -56,5 +56,5 @@ func JSON(to io.Writer, r *Reading) error {
 	return output.WriteJSON(to, j)
 }
 
-// rounded drops digits that mean nothing.
+// rounded removes meaningless digits.
 func rounded(x float64) float64 { return math.Round(x*1e4) / 1e4 }

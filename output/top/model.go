@@ -11,12 +11,12 @@ import (
 // Model is what the user has chosen to show. It is not safe for concurrent use.
 type Model struct {
 	shown  *Reading // nil before the first one
-	latest *Reading // that came while the screen was frozen
+	latest *Reading // the newest one while the screen is frozen
 	frozen bool
 
 	order    Order
 	reversed bool
-	byTotal  bool // methods by total
+	byTotal  bool // sort methods by total
 	pane     pane
 	help     bool
 
@@ -26,11 +26,11 @@ type Model struct {
 	threads  []Thread // the shown ones, in order
 	methods  []Method
 	selected int // tid; 0 is the first thread
-	scrolled int // threads above the first one that is drawn
-	visible  int // threads that were drawn last
+	scrolled int // number of threads above the first drawn one
+	visible  int // number of threads in the last drawing
 
 	stack     *Stack
-	stackFrom int // lines of the stack above the first one that is drawn
+	stackFrom int // number of the stack's lines above the first drawn one
 	message   string
 	recording string
 }
@@ -55,7 +55,7 @@ const (
 	numPanes
 )
 
-// ActionKind is something that the user asks for and that the model cannot do itself.
+// ActionKind is a request of the user that the model cannot do itself.
 type ActionKind int
 
 const (
@@ -67,13 +67,12 @@ const (
 	Look    // the stack of TID is wanted from now on; with 0, no stack
 )
 
-// Action is what the user asks for.
+// Action is a request of the user.
 type Action struct {
 	Kind ActionKind
 	TID  int
 }
 
-// New is a screen without a reading.
 func New() *Model { return &Model{} }
 
 // Show takes the next reading. A frozen screen does not change.
@@ -95,7 +94,7 @@ func (m *Model) ShowStack(s *Stack) {
 // Say shows a line until the next key.
 func (m *Model) Say(text string) { m.message = clean(text) }
 
-// Recording sets the name of the file that is being recorded; empty: nothing is recorded.
+// Recording sets the name of the file that is being recorded. It is empty if there is no recording.
 func (m *Model) Recording(file string) { m.recording = clean(file) }
 
 // Key takes a key, by name ("up", "enter", "ctrl+c"), and the text that it types.
@@ -122,7 +121,7 @@ func (m *Model) Key(key, text string) Action {
 	return m.tableKey(key)
 }
 
-// actions are what keys ask for on every screen.
+// actions are the requests by keys that work on every screen.
 var actions = map[string]ActionKind{"q": Quit, "d": Dump, "r": Record}
 
 var orders = map[string]Order{"c": ByCPU, "a": ByAlloc, "n": ByName, "s": ByState}
@@ -186,7 +185,7 @@ func (m *Model) typeFilter(key, text string) {
 	m.arrange()
 }
 
-// arrange sorts and filters the lists that are shown.
+// arrange sorts and filters the shown lists.
 func (m *Model) arrange() {
 	if m.shown == nil {
 		return

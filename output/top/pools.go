@@ -10,12 +10,12 @@ import (
 // Pool is a pool of threads, or of connections.
 type Pool struct {
 	Name        string
-	Busy, Count int    // of its threads; of its connections, those that are lent
-	Queued      *int64 // tasks in its queue; threads that wait for a connection; nil: not known
+	Busy, Count int    // of its threads; for connections, Busy is the lent ones
+	Queued      *int64 // tasks in its queue; for connections, threads that wait for one; nil: not known
 	Connections bool
 }
 
-// load says how much of the pool is used: "http-*: 200 of 200 busy, 31 wait".
+// load returns how much of the pool is used: "http-*: 200 of 200 busy, 31 wait".
 func (p *Pool) load() string {
 	word, wait := "busy", ""
 	if p.Connections {
@@ -27,7 +27,7 @@ func (p *Pool) load() string {
 	return fmt.Sprintf("%s: %d of %d %s%s", clean(p.Name), p.Busy, p.Count, word, wait)
 }
 
-// full orders pools: pools for which threads wait come first, then those that are used most.
+// full returns the sort key of pools: first pools that threads wait for, then the most used ones.
 func (p *Pool) full() (waits int64, used float64) {
 	if p.Queued != nil {
 		waits = *p.Queued
@@ -43,7 +43,7 @@ func sortPools(list []Pool) {
 	})
 }
 
-// poolsLine returns the line of the head about pools, the fullest first. Idle ones are not in it.
+// poolsLine returns the head's line about pools, the fullest first. It leaves out idle ones.
 func poolsLine(list []Pool) string {
 	sortPools(list)
 	var loads []string

@@ -9,9 +9,9 @@ const (
 	Plain Style = iota
 	Bold
 	Faint
-	Title    // the heads of tables
+	Title    // headings of tables
 	Selected // the thread that Enter looks at
-	Hot      // what uses much
+	Hot      // a large consumer
 )
 
 // Palette is the set of styles that a terminal can show.
@@ -22,7 +22,7 @@ const (
 	NoColour         // bold and reverse only (NO_COLOR)
 )
 
-// sgr are the sequences that begin a style (ECMA-48, SGR), with colours and without.
+// sgr are the sequences that begin a style (ECMA-48, SGR), with and without colours.
 var sgr = [...][2]string{
 	Plain: {"", ""}, Bold: {"\x1b[1m", "\x1b[1m"}, Faint: {"\x1b[2m", "\x1b[2m"},
 	Title: {"\x1b[1;36m", "\x1b[1m"}, Selected: {"\x1b[7m", "\x1b[7m"}, Hot: {"\x1b[1;33m", "\x1b[1m"},
@@ -36,10 +36,9 @@ type Span struct {
 	Style Style
 }
 
-// Line is a line of the screen.
 type Line []Span
 
-// Text is the line without styles.
+// Text returns the line without styles.
 func (l Line) Text() string {
 	var b strings.Builder
 	for _, s := range l {

@@ -21,8 +21,8 @@ var orderNames = [...]string{ByCPU: "cpu", ByAlloc: "alloc", ByName: "name", ByS
 
 func (o Order) String() string { return orderNames[o] }
 
-// sortedThreads returns a sorted copy. Threads that are equal otherwise are sorted by CPU, and then by their numbers,
-// so that idle ones do not change places each second.
+// sortedThreads returns a sorted copy. Threads with equal keys are sorted by CPU, and then by number, so that idle ones
+// do not change places each second.
 func sortedThreads(threads []Thread, by Order, reversed bool) []Thread {
 	sorted := slices.Clone(threads)
 	sort.Slice(sorted, func(i, j int) bool {

@@ -10,8 +10,8 @@ import (
 	"goprof/output"
 )
 
-// Text for a terminal has counted columns. A line that is wider than the terminal would wrap and move all lines below
-// it.
+// Text for a terminal needs an exact number of columns. A line that is wider than the terminal would wrap and move all
+// lines below it.
 
 // wide are the runes that take two columns: those that are Wide or Fullwidth in Unicode standard annex 11, by blocks.
 var wide = [][2]rune{
@@ -27,7 +27,7 @@ var wide = [][2]rune{
 	{0x20000, 0x3fffd},
 }
 
-// columns returns the number of columns that a rune takes. Runes that take none are not drawn, see clean.
+// columns returns the number of columns that a rune takes. Runes that take none are not drawn: see clean.
 func columns(r rune) int {
 	if r < wide[0][0] {
 		return 1
@@ -40,8 +40,8 @@ func columns(r rune) int {
 	return 1
 }
 
-// clean makes text of the target fit for a terminal. Runes without a column of their own are removed, too: terminals
-// do not agree on how a rune with such marks looks, and hundreds of marks may follow one letter.
+// clean makes text of the target fit for a terminal. It also removes runes without a column of their own, for two
+// reasons: terminals draw a rune with such marks differently, and hundreds of marks may follow one letter.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) || r >= 0xfe00 && r <= 0xfe0f {
@@ -51,7 +51,7 @@ func clean(s string) string {
 	}, output.Printable(s))
 }
 
-// width is how many columns clean text takes.
+// width returns how many columns clean text takes.
 func width(s string) (n int) {
 	for _, r := range s {
 		n += columns(r)
@@ -59,10 +59,10 @@ func width(s string) (n int) {
 	return n
 }
 
-// Cut cuts clean text to so many columns. A mark shows that the end was cut off.
+// Cut cuts clean text to n columns. A mark shows that the end was cut off.
 func Cut(s string, n int) string { return strings.TrimRight(fit(s, n), " ") }
 
-// fit cuts or fills clean text to exactly so many columns. A mark shows that the end was cut off.
+// fit cuts or fills clean text to exactly n columns. A mark shows that the end was cut off.
 func fit(s string, n int) string {
 	if n <= 0 {
 		return ""
@@ -83,7 +83,7 @@ func fit(s string, n int) string {
 	return b.String() + strings.Repeat(" ", n-1-used)
 }
 
-// fitEnd is fit that cuts off the beginning: of a method's name the end says most.
+// fitEnd is fit, but cuts off the beginning: the end of a method's name is more informative.
 func fitEnd(s string, n int) string {
 	w := width(s)
 	if w <= n || n <= 1 {
@@ -98,7 +98,7 @@ func fitEnd(s string, n int) string {
 	return fit("…", n)
 }
 
-// percent returns a share of one CPU, or of all samples, in four columns at least.
+// percent returns a share of one CPU, or of all samples, in at least four columns.
 func percent(x float64) string {
 	switch p := 100 * x; {
 	case math.IsNaN(p) || p < 0.05:
@@ -110,7 +110,7 @@ func percent(x float64) string {
 	}
 }
 
-// bytesText returns an amount of bytes, in six columns at most.
+// bytesText returns an amount of bytes in at most six columns.
 func bytesText(n float64) string {
 	const unit = 1024
 	switch {

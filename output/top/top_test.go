@@ -32,8 +32,8 @@ func example() *Reading {
 	return r
 }
 
-// TestDrawFits: whatever the size and the contents of the screen, no line is too wide, there are not too many lines,
-// and no text moves the cursor.
+// TestDrawFits: for any size and contents of the screen, no line is too wide, there are not too many lines, and no text
+// moves the cursor.
 func TestDrawFits(t *testing.T) {
 	m := New()
 	check := func(what string) {
@@ -70,8 +70,7 @@ func TestDrawFits(t *testing.T) {
 	check("no stack")
 }
 
-// TestSelection: the selected thread stays selected when other threads change places. It is drawn wherever it
-// stands.
+// TestSelection: the selected thread stays selected when other threads change places. It is always drawn.
 func TestSelection(t *testing.T) {
 	m, r := New(), &Reading{}
 	for i := range 300 {
@@ -101,7 +100,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestTypingIsNoCommand: while a filter is typed, letters are text. Elsewhere they are keys.
+// TestTypingIsNoCommand: while the user types a filter, letters are text. Otherwise they are keys.
 func TestTypingIsNoCommand(t *testing.T) {
 	m := New()
 	m.Show(example())
@@ -129,7 +128,7 @@ func TestWindow(t *testing.T) {
 		return s
 	}
 	w := NewWindow(10 * time.Second)
-	w.Add(time.Second, stack(c, a), 1) // this is too old in the end
+	w.Add(time.Second, stack(c, a), 1) // too old at the end
 	w.Add(9*time.Second, stack(a, b, b, a, b), 3)
 	w.Add(12*time.Second, stack(b), 1)
 	methods, samples := w.Methods(15 * time.Second)
@@ -201,7 +200,7 @@ func TestBytesText(t *testing.T) {
 	}
 }
 
-// FuzzFit: text of any kind takes exactly the wanted columns, and moves no cursor.
+// FuzzFit: any text takes exactly the wanted columns, and does not move the cursor.
 func FuzzFit(f *testing.F) {
 	for _, s := range []string{"", "main", "\x1b[2J", "名前", "a\u0301", "👩‍👩‍👧", "\xff\xfe", "\u202eabc"} {
 		f.Add(s, 5)

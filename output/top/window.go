@@ -15,37 +15,35 @@ import (
 type Window struct {
 	length time.Duration
 	slices [windowSlices]windowSlice
-	seen   map[*profile.Func]int64 // the number of the last sample for which a function was counted
+	seen   map[*profile.Func]int64 // the number of the last sample that a function was counted for
 	round  int64
 }
 
 const (
-	// windowSlices is the number of parts of a window.
+	// windowSlices is the number of slices in a window.
 	windowSlices = 20
-	// maxMethods bounds the methods of a slice: samples of further methods count as samples only.
+	// maxMethods bounds the methods of a slice: samples of further methods only count as samples.
 	maxMethods = 4096
 )
 
 // windowSlice is the sum of the stacks of a slice of time.
 type windowSlice struct {
-	number  int64 // which slice of all time
+	number  int64 // of this slice since time 0
 	samples int64
 	methods map[*profile.Func]counts
 }
 
 type counts struct{ self, total int64 }
 
-// NewWindow makes an empty window.
 func NewWindow(length time.Duration) *Window {
 	return &Window{length: max(length, windowSlices), seen: map[*profile.Func]int64{}}
 }
 
-// Length is how far back the window reaches.
 func (w *Window) Length() time.Duration { return w.length }
 
 func (w *Window) number(at time.Duration) int64 { return int64(at / (w.length / windowSlices)) }
 
-// Add counts a stack n times. Moments are times since any fixed moment.
+// Add counts a stack n times. at is the time since any fixed time.
 func (w *Window) Add(at time.Duration, stack *profile.Stack, n int64) {
 	number := w.number(at)
 	s := &w.slices[number%windowSlices]
@@ -78,7 +76,7 @@ func (w *Window) Add(at time.Duration, stack *profile.Stack, n int64) {
 	}
 }
 
-// Methods returns the shares of all methods in the window that ends at that moment, the largest first.
+// Methods returns the shares of all methods in the window that ends at time at, the largest first.
 func (w *Window) Methods(at time.Duration) (methods []Method, samples int64) {
 	oldest := w.number(at) - windowSlices
 	sums := map[string]counts{}
@@ -89,7 +87,7 @@ func (w *Window) Methods(at time.Duration) (methods []Method, samples int64) {
 		}
 		samples += s.samples
 		for fn, c := range s.methods {
-			sum := sums[fn.Name] // the JVM may have made a method again
+			sum := sums[fn.Name] // the JVM may have made the method again
 			sums[fn.Name] = counts{sum.self + c.self, sum.total + c.total}
 		}
 	}

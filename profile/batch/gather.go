@@ -10,12 +10,12 @@ import (
 	"goprof/profile/resource"
 )
 
-// GatherOptions say what a Gatherer keeps. The zero value is good.
+// GatherOptions set what a Gatherer keeps. The zero value has the defaults.
 type GatherOptions struct {
-	// Pools puts threads together if their names differ only by a number. Their numbers are lost.
+	// Pools merges threads whose names only differ by a number. Their numbers are lost.
 	Pools bool
-	// MaxSamples bounds the different stacks of a batch, MaxFrames their frames, of 64 bytes each, and MaxPoints the
-	// looks that keep their own time, of 40 bytes each. 0 is a usual value.
+	// MaxSamples bounds the different stacks of a batch, MaxFrames their frames, of 64 bytes each, and MaxPoints the looks
+	// that keep their own time, of 40 bytes each. 0 is the default.
 	MaxSamples, MaxFrames, MaxPoints int
 }
 
@@ -25,34 +25,33 @@ const (
 	usualPoints  = 1 << 17
 )
 
-// Gatherer sums samples up to a Batch. It is not safe for concurrent use.
+// Gatherer sums up samples to a Batch. It is not safe for concurrent use.
 type Gatherer struct {
 	o       GatherOptions
 	prints  profile.Fingerprinter
 	threads map[profile.Thread]int32
 	pools   map[string]string
 	at      map[gatherKey]int
-	linked  map[profile.Fingerprint]*profile.Stack // of samples with a Link: spans share a stack
+	linked  map[profile.Fingerprint]*profile.Stack // of samples with a Link: spans share stacks
 	samples []Sum
 	frames  int
 	points  int
 	full    int // index of the sample for all looks without room, -1 if there is none
-	before  int // samples of the last batch
+	before  int // number of samples in the last batch
 }
 
-// mostAhead bounds the samples for which a Gatherer allocates memory in advance.
+// mostAhead bounds the memory that a Gatherer allocates in advance, as a number of samples.
 const mostAhead = 256
 
 // gatherKey is a stack of a thread in a state.
 type gatherKey struct {
 	stack  profile.Fingerprint
 	thread int32
-	state  uint8 // the state plus one: 0 if it is not known
+	state  uint8 // the state plus one; 0 if it is not known
 	wall   bool
 	link   profile.Link
 }
 
-// NewGatherer makes an empty Gatherer.
 func NewGatherer(o GatherOptions) *Gatherer {
 	if o.MaxSamples <= 0 {
 		o.MaxSamples = usualSamples
@@ -102,7 +101,7 @@ func (g *Gatherer) Add(s *profile.Sample) {
 	g.point(&g.samples[i], s)
 }
 
-// pool is the one thread for all threads with names that differ only by a number.
+// pool returns the one thread for all threads whose names only differ by a number.
 func (g *Gatherer) pool(t profile.Thread) profile.Thread {
 	t.TID, t.JavaID = 0, 0
 	t.Name, t.JavaName = g.poolName(t.Name), g.poolName(t.JavaName)
@@ -120,7 +119,7 @@ func (g *Gatherer) poolName(name string) string {
 	return pooled
 }
 
-// sample makes a sample. If there is no room, it returns the one for all looks without room.
+// sample makes a sample. If there is no room, it returns the sample for all looks without room.
 func (g *Gatherer) sample(s *profile.Sample, t *profile.Thread, key gatherKey) int {
 	stack := g.linked[key.stack]
 	depth := 0
@@ -137,7 +136,7 @@ func (g *Gatherer) sample(s *profile.Sample, t *profile.Thread, key gatherKey) i
 			g.linked[key.stack] = stack
 		}
 	}
-	if g.samples == nil { // most likely as many as in the batch before
+	if g.samples == nil { // most likely as many as in the previous batch
 		g.samples = make([]Sum, 0, min(g.before, mostAhead))
 	}
 	g.samples = append(g.samples, Sum{Thread: *t, Stack: stack, State: s.State, NoState: s.NoState, Wall: s.Wall,
@@ -167,7 +166,7 @@ func (g *Gatherer) fullSample(wall bool) int {
 	return g.full
 }
 
-// point counts a look of a sample. If there is no room for the look's time, the look joins the one before it.
+// point counts a look of a sample. If there is no room for the look's time, the look is added to the previous one.
 func (g *Gatherer) point(to *Sum, s *profile.Sample) {
 	p := Point{At: s.At.Wall, Looks: s.Looks(), CPU: s.CPU, Span: s.Span, Bytes: s.Bytes}
 	if n := len(to.Points); n > 0 && (p.At == 0 && to.Points[n-1].At == 0 || g.points >= g.o.MaxPoints) {
@@ -182,7 +181,7 @@ func (g *Gatherer) point(to *Sum, s *profile.Sample) {
 	to.Points = append(to.Points, p)
 }
 
-// Take makes a batch of all that was added since the last Take.
+// Take returns a batch of everything that was added since the last Take.
 func (g *Gatherer) Take(whose resource.Attributes, m profile.Meta, from, to time.Time) *Batch {
 	b := &Batch{Resource: whose, Meta: m, From: from, To: to, Samples: g.samples}
 	for i := range b.Samples {

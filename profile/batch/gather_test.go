@@ -22,7 +22,7 @@ func look(at int64, name string, fns ...*profile.Func) *profile.Sample {
 	return s
 }
 
-// TestGather: looks at one stack of one thread are one sample. It has a point for each look, in the order of time.
+// TestGather: all looks at one stack of one thread are one sample, with a point for each look, ordered by time.
 func TestGather(t *testing.T) {
 	g := NewGatherer(GatherOptions{})
 	again := look(20, "main", inner, outer)
@@ -44,7 +44,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// TestGatherPools: threads with names that differ only by a number are one.
+// TestGatherPools: threads whose names only differ by a number are one.
 func TestGatherPools(t *testing.T) {
 	g := NewGatherer(GatherOptions{Pools: true})
 	for i, name := range []string{"pool-1-thread-1", "pool-1-thread-2", "pool-2-thread-1"} {
@@ -56,7 +56,7 @@ func TestGatherPools(t *testing.T) {
 	}
 }
 
-// TestGatherBounds: looks for which there is no room are counted under a stack that says so. No look is lost.
+// TestGatherBounds: looks without room are counted under a stack that says so. No look is lost.
 func TestGatherBounds(t *testing.T) {
 	for name, o := range map[string]GatherOptions{
 		"samples": {MaxSamples: 3}, "frames": {MaxFrames: 3}, "points": {MaxPoints: 3},

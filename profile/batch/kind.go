@@ -7,14 +7,14 @@ import (
 	"goprof/profile/resource"
 )
 
-// Of returns the event of the batch's samples: it has no Name for CPU time, and for modes.
+// Of sets the event of the batch's samples. It has no Name for CPU time and for wall-clock modes.
 func (b *Batch) Of(event profile.EventKind) {
 	if b.Event = event; event.Name != "" && !event.Unit.IsTime() {
-		b.Meta.Interval = 0 // theirs is an amount
+		b.Meta.Interval = 0 // an event's interval is an amount
 	}
 }
 
-// Kind returns the kind of profile by which the pages of servers find it. If Go has the same kind, its name is Go's:
+// Kind returns the kind of profile under which servers' pages list it. If Go has the same kind, its name is Go's:
 // process_cpu, memory, mutex.
 func (b *Batch) Kind() string {
 	switch {
@@ -36,11 +36,11 @@ func (b *Batch) Kind() string {
 	return resource.LabelName(b.Meta.Mode)
 }
 
-// eventLock are waits for locks.
+// eventLock is the event of waits for locks.
 const eventLock = "lock"
 
-// EventValue returns the type and the unit of what samples of an event count, as Go's own profiles have them:
-// alloc_space in bytes, delay in nanoseconds. Events that are counted have their own name.
+// EventValue returns the type and the unit of what samples of an event count, as in Go's own profiles: alloc_space in
+// bytes, delay in nanoseconds. For an event without amounts, the type is its own name.
 func EventValue(kind profile.EventKind) (what, unit string) {
 	name := strings.Trim(resource.LabelName(kind.Name), "_")
 	switch {
@@ -54,7 +54,8 @@ func EventValue(kind profile.EventKind) (what, unit string) {
 	return name, "count"
 }
 
-// SamplesOf is the type of the number of samples of an event, for formats in which each type has a profile of its own.
+// SamplesOf returns the type for the number of samples of an event, for formats in which each type has a profile of its
+// own.
 func SamplesOf(kind profile.EventKind) string {
 	return strings.Trim(resource.LabelName(kind.Name), "_") + "_samples"
 }

@@ -1,8 +1,8 @@
-// Package contention finds out who waits for whom in a dump: which threads are deadlocked, and which thread each chain
-// of waiting threads ends at.
+// Package contention finds out which threads wait for which others in a dump: which threads are deadlocked, and which
+// thread is at the end of each chain of waiting threads.
 //
 // Its only input is the threads of one dump with their locks. A thread that waits for a lock with a known owner waits
-// for that owner. Each thread waits for at most one other thread. So the threads make trees, whose roots wait for no
+// for that owner. Each thread waits for at most one other thread. So the threads form trees, whose roots wait for no
 // thread, and cycles, with trees that lead into them.
 package contention
 
@@ -14,26 +14,26 @@ import (
 	"goprof/profile"
 )
 
-// Graph says which thread waits for which. A thread is its index in the dump.
+// Graph shows which thread waits for which. A thread is its index in the dump.
 type Graph struct {
-	// Deadlocks are cycles of threads each of which waits for ever for the next, the last one for the first. The first
-	// has the lowest index. The cycles with most threads come first. One thread alone may be a deadlock.
+	// Deadlocks are cycles of threads. Each thread waits forever for the next one, and the last one for the first, which
+	// has the lowest index. The cycles with the most threads come first. One thread alone may be a deadlock.
 	Deadlocks [][]int
-	// Chains are trees of threads. Each thread waits for what the one above it holds. The trees with most threads come
-	// first.
+	// Chains are trees of threads. Each thread waits for something that its parent holds. The trees with the most threads
+	// come first.
 	Chains []*Node
 }
 
 // Node is a thread, and the threads that wait for it.
 type Node struct {
 	Thread int
-	Behind int // how many threads wait for it, directly or not
-	// Deadlock is the cycle that it is in, by its index, -1 for none.
+	Behind int // number of threads that wait for it, directly or not
+	// Deadlock is the index of the thread's cycle, or -1.
 	Deadlock int
-	Waiting  []*Node // the one with most threads behind it first
+	Waiting  []*Node // the one with the most threads behind it first
 }
 
-// none says that a thread waits for no thread.
+// none: a thread waits for no thread.
 const none = -1
 
 // New finds deadlocks and chains.
@@ -45,8 +45,8 @@ func New(threads []profile.ThreadDump) *Graph {
 	return g
 }
 
-// Owners returns for each thread the index of the thread that it waits for, -1 if it waits for no known thread. A
-// thread that blocks itself waits for itself.
+// Owners returns for each thread the index of the thread that it waits for. It is -1 if the thread waits for no known
+// thread. A thread that blocks itself waits for itself.
 func Owners(threads []profile.ThreadDump) []int {
 	byTID, byVirtual := map[int]int{}, map[uint64]int{}
 	for i := range threads {
@@ -79,11 +79,11 @@ func Owners(threads []profile.ThreadDump) []int {
 	return owners
 }
 
-// blocksItself reports whether a thread waits for ever for a lock that it holds itself: it wants to write what it reads
-// (ReentrantReadWriteLock cannot be upgraded). With other locks, another thread may release them.
+// blocksItself reports whether a thread waits forever for a lock that it holds itself: it holds the read lock and wants
+// the write lock (ReentrantReadWriteLock cannot be upgraded). Other locks may be released by other threads.
 func blocksItself(w *profile.WantedLock) bool { return w.Kind == profile.Shared && w.Alone }
 
-// virtual is the number of the virtual thread that was looked at, or that the thread ran.
+// virtual returns the number of the virtual thread itself, or of the one that the thread ran.
 func virtual(t *profile.ThreadDump) uint64 {
 	if t.Virtual != nil {
 		return t.Virtual.ID
@@ -91,11 +91,11 @@ func virtual(t *profile.ThreadDump) uint64 {
 	return t.Stack.Virtual.ID
 }
 
-// cycles finds the cycles, and says for each thread in which cycle it is. A cycle in which a thread may stop waiting by
-// itself does not count.
+// cycles finds the cycles, and returns for each thread its cycle. A cycle does not count if one of its threads may stop
+// waiting by itself.
 func (g *Graph) cycles(owners []int, threads []profile.ThreadDump) []int {
 	in := make([]int, len(owners))
-	seen := make([]int, len(owners)) // in which walk; 0: in none yet
+	seen := make([]int, len(owners)) // number of the walk that has seen it; 0: none yet
 	for i := range in {
 		in[i] = none
 	}
@@ -106,7 +106,7 @@ func (g *Graph) cycles(owners []int, threads []profile.ThreadDump) []int {
 			at = owners[at]
 		}
 		if at == none || seen[at] != start+1 {
-			continue // the walk ends, or has come to where an earlier walk was
+			continue // the walk ends, or has reached an earlier walk
 		}
 		g.cycle(at, owners, threads)
 	}
@@ -134,15 +134,15 @@ func (g *Graph) cycle(at int, owners []int, threads []profile.ThreadDump) {
 	g.Deadlocks = append(g.Deadlocks, append(slices.Clone(cycle[first:]), cycle[:first]...))
 }
 
-// chains makes the trees. Each thread of a deadlock is a root. A cycle is no deadlock if one of its threads waits only
-// for some time. That thread is a root.
+// chains makes the trees. Each thread of a deadlock is a root. A cycle in which a thread only waits for some time is
+// not a deadlock. That thread is a root.
 func (g *Graph) chains(owners []int, inCycle []int) {
 	nodes := make([]*Node, len(owners))
 	for i := range nodes {
 		nodes[i] = &Node{Thread: i, Deadlock: inCycle[i]}
 	}
 	isRoot := g.roots(owners, inCycle)
-	order := make([]int, 0, len(owners)) // each thread stands behind the one that it waits for
+	order := make([]int, 0, len(owners)) // each thread comes after the one that it waits for
 	for i := range owners {
 		if isRoot[i] {
 			order = append(order, i)
@@ -186,7 +186,7 @@ func (g *Graph) roots(owners []int, inCycle []int) []bool {
 			at = owners[at]
 		}
 		if owners[at] != none && inCycle[at] == none && seen[at] == start+1 {
-			root[at] = true // a cycle that is no deadlock is cut somewhere
+			root[at] = true // a cycle that is not a deadlock is cut somewhere
 		}
 	}
 	return root

@@ -8,7 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// waiting makes a dump in which thread i waits for owners[i].
+// waiting returns a dump in which thread i waits for owners[i].
 func waiting(owners []int, timed func(int) bool) []profile.ThreadDump {
 	threads := make([]profile.ThreadDump, len(owners))
 	for i, o := range owners {
@@ -54,7 +54,7 @@ func TestVirtualOwners(t *testing.T) {
 			WaitsFor: &profile.WantedLock{Owner: profile.ThreadRef{Virtual: 31}}},
 		{Virtual: &profile.VirtualThread{ID: 31},
 			WaitsFor: &profile.WantedLock{Owner: profile.ThreadRef{TID: 7, Virtual: 30}}},
-		// the dump does not have this thread
+		// This thread is not in the dump.
 		{TID: 8, WaitsFor: &profile.WantedLock{Owner: profile.ThreadRef{Virtual: 99}}},
 	}
 	g := New(threads)
@@ -63,9 +63,8 @@ func TestVirtualOwners(t *testing.T) {
 	}
 }
 
-// TestAgainstBruteForce uses random graphs. A thread is in a deadlock exactly if following the owners from it comes
-// back to it and meets no wait that ends by itself. Behind a root are exactly the threads with waits that lead to
-// it.
+// TestAgainstBruteForce uses random graphs. A thread is in a deadlock exactly if the owners lead back to it, without a
+// wait that ends by itself. Behind a root are exactly the threads whose waits lead to it.
 func TestAgainstBruteForce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20000 {

@@ -6,7 +6,7 @@ import (
 	"goprof/profile"
 )
 
-// Deadlocks are those of some threads, by name.
+// Deadlocks returns the deadlocks of some threads, by name.
 func Deadlocks(threads []profile.ThreadDump) (all [][]profile.ThreadRef) {
 	for _, cycle := range New(threads).Deadlocks {
 		var refs []profile.ThreadRef
@@ -18,7 +18,7 @@ func Deadlocks(threads []profile.ThreadDump) (all [][]profile.ThreadRef) {
 	return all
 }
 
-// OnlyDeadlocked leaves out virtual threads without a carrier that are in no deadlock.
+// OnlyDeadlocked removes virtual threads without a carrier that are in no deadlock.
 func OnlyDeadlocked(threads []profile.ThreadDump) []profile.ThreadDump {
 	dead := map[uint64]bool{}
 	for _, cycle := range Deadlocks(threads) {

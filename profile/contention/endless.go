@@ -2,14 +2,14 @@ package contention
 
 import "goprof/profile"
 
-// endless reports whether a thread waits until the owner of its lock releases the lock, with no time limit.
+// endless reports whether a thread waits without a time limit until the owner of its lock releases the lock.
 //
-// If readers hold a read-write lock, another reader need not wait for them. It waits only for a writer that is in the
-// queue before it. If that writer gives up after some time (tryLock), the reader goes on. So a reader's wait is endless
-// only if there is a writer before it, and no writer may give up.
+// If readers hold a read-write lock, another reader need not wait for them. It only waits for a writer before it in the
+// queue. If that writer gives up after some time (tryLock), the reader continues. So a reader's wait is endless only if
+// there is a writer before it, and no such writer can give up.
 func endless(i int, threads []profile.ThreadDump) bool {
 	w := threads[i].WaitsFor
-	if w.Timed || w.Kind == profile.Task { // a task can be cancelled, and a future completed, by any thread
+	if w.Timed || w.Kind == profile.Task { // any thread may cancel a task or complete a future
 		return false
 	}
 	if w.Kind != profile.Shared || w.Alone {
@@ -20,7 +20,7 @@ func endless(i int, threads []profile.ThreadDump) bool {
 		other := threads[k].WaitsFor
 		switch {
 		case threads[k].Unconfirmed:
-			return false // this may be the writer in front, and it may give up
+			return false // this may be the writer before it, and it may give up
 		case other == nil || other.ID != w.ID:
 		case other.Timed:
 			return false

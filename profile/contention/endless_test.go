@@ -6,8 +6,8 @@ import (
 	"goprof/profile"
 )
 
-// TestWaitsForItself: a reader that wants to write waits for itself. An owner may also want its own lock again. Then
-// it is not known whether another thread is to let go.
+// TestWaitsForItself: a reader that wants to write waits for itself. If an owner of another lock wants its lock again,
+// it is not known whether another thread can release it.
 func TestWaitsForItself(t *testing.T) {
 	shared := profile.Lock{Kind: profile.Shared, ID: 7}
 	for what, c := range map[string]struct {
@@ -32,8 +32,8 @@ func TestWaitsForItself(t *testing.T) {
 	}
 }
 
-// TestReaderBehindWriter: thread 0 holds a read lock and waits for a monitor of thread 1. Thread 1 wants the same
-// read lock and stands behind thread 2, a writer. That is a deadlock only if the writer never gives up.
+// TestReaderBehindWriter: thread 0 holds a read lock and waits for a monitor of thread 1. Thread 1 wants the same read
+// lock and is in the queue after thread 2, a writer. That is a deadlock only if the writer never gives up.
 func TestReaderBehindWriter(t *testing.T) {
 	for what, c := range map[string]struct {
 		writer      *profile.WantedLock

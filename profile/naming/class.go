@@ -1,4 +1,4 @@
 package naming
 
-// Class is the readable name of a class, in dots. Parts that differ from run to run are removed.
+// Class returns the readable name of a class, with dots. Parts that differ from run to run are removed.
 func Class(class string) string { return hidden(class) }

@@ -2,8 +2,8 @@ package naming
 
 import "strings"
 
-// ClassOf is the name of a class as users know it. The text comes from the JVM: it has slashes, and for arrays it is a
-// descriptor (JVMS 4.3.2).
+// ClassOf returns the name of a class as users know it. The text comes from the JVM: it has slashes, and for arrays it
+// is a descriptor (JVMS 4.3.2).
 func ClassOf(class string) string {
 	dims := len(class) - len(strings.TrimLeft(class, "["))
 	if dims > 0 {

@@ -2,8 +2,8 @@ package naming
 
 import "goprof/profile"
 
-// FoldDump folds frames that only pass calls on, in the stacks of a dump. It then finds the frames again at which locks
-// were taken, and those that the signals of a core file met. The first thread is the one that died.
+// FoldDump folds frames that only pass calls on, in the stacks of a dump. Then it updates the indexes of the frames
+// that took locks, and of those that got the signals of a core file. The first thread is the one that died.
 func FoldDump(d *profile.Dump) {
 	var folder Folder
 	for i := range d.Threads {
@@ -24,7 +24,7 @@ func FoldDump(d *profile.Dump) {
 	}
 }
 
-// movedTo returns where a frame is after others were folded; -1 if it was folded itself.
+// movedTo returns the index of a frame after others were folded. It is -1 if the frame itself was folded.
 func movedTo(frame int, before, after []profile.Frame) int {
 	if frame < 0 || frame >= len(before) {
 		return -1
@@ -32,7 +32,7 @@ func movedTo(frame int, before, after []profile.Frame) int {
 	k := 0
 	for i := range before {
 		if k < len(after) && after[k] != before[i] && after[k].Kind == profile.Gap && after[k].PC == 0 {
-			// A fold stands for frames from here on, until the next that was kept.
+			// A fold stands for the frames from here up to the next kept one.
 			if k+1 < len(after) && after[k+1] == before[i] {
 				k++
 			}

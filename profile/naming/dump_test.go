@@ -36,7 +36,7 @@ func TestLocksAndFolds(t *testing.T) {
 	}
 }
 
-// TestHideInternalOfCore: the frame in which a signal came stays the same if frames above it are folded.
+// TestHideInternalOfCore: the frame that got a signal stays the same if frames above it are folded.
 func TestHideInternalOfCore(t *testing.T) {
 	frame := func(name string, kind profile.Kind) profile.Frame {
 		return profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, BCI: -1}

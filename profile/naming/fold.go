@@ -3,7 +3,7 @@ package naming
 import "goprof/profile"
 
 // Fold folds a stack (root first): a run of frames that only pass calls on becomes one frame. From the root on, it
-// calls keep with the index of each frame that stays, and fold with the index at which each run begins.
+// calls keep with the index of each frame that stays, and fold with the first index of each run.
 //
 // The frames at the root in which a thread began are such a run. So are the frames at the leaf in which a thread waits
 // for a futex. Any other leaf stays as it is, so Fold does not change where samples were taken.
@@ -35,7 +35,7 @@ func Fold(stack []Plumbing, keep func(i int), fold func(i int, what Plumbing)) {
 	}
 }
 
-// FoldEntry folds only the frames by which the thread began.
+// FoldEntry folds only the frames with which the thread began.
 func FoldEntry(stack []Plumbing, keep func(i int), fold func(i int, what Plumbing)) {
 	i := 0
 	for i < len(stack) && stack[i] == Label {
@@ -51,8 +51,8 @@ func FoldEntry(stack []Plumbing, keep func(i int), fold func(i int, what Plumbin
 	}
 }
 
-// entry finds the end of the run by which a thread began, up to the first call of Java. The leaf does not belong to the
-// run.
+// entry returns the end of the run with which a thread began, up to the first call of Java. The leaf does not belong to
+// the run.
 func entry(stack []Plumbing, i int, leaf bool) int {
 	last := len(stack)
 	if leaf {
@@ -66,7 +66,7 @@ func entry(stack []Plumbing, i int, leaf bool) int {
 	return i
 }
 
-// waiting finds the beginning of the run in which the leaf waits for a futex. If the leaf does not, it returns the
+// waiting returns the beginning of the run in which the leaf waits for a futex. If there is no such run, it returns the
 // stack's end.
 func waiting(stack []Plumbing) int {
 	at := len(stack)
@@ -76,7 +76,7 @@ func waiting(stack []Plumbing) int {
 	return at
 }
 
-// run finds the end of the run that begins at i. The run ends before the leaf.
+// run returns the end of the run that begins at i. The run ends before the leaf.
 func run(stack []Plumbing, i int) (what Plumbing, end int) {
 	leaf := len(stack) - 1
 	for end = i; end < leaf && stack[end].passes(); {
@@ -91,8 +91,8 @@ func run(stack []Plumbing, i int) (what Plumbing, end int) {
 	return what, end
 }
 
-// beyondVM returns where the Java code begins that the VM was asked to call: behind native frames and the call stub. If
-// there is none, the native frames are work of the VM (it checks, or loads a class).
+// beyondVM returns the beginning of the Java code that the VM was asked to call: after native frames and the call stub.
+// If there is none, the native frames are work of the VM (it checks, or loads a class).
 func beyondVM(stack []Plumbing, i, leaf int) int {
 	for k := i; k < leaf; k++ {
 		switch stack[k] {
@@ -107,10 +107,10 @@ func beyondVM(stack []Plumbing, i, leaf int) int {
 	return i
 }
 
-// CallStub is the name of the stub by which the VM calls Java.
+// CallStub is the name of the stub with which the VM calls Java.
 const CallStub = "call_stub"
 
-// Folder folds stacks of one process, one after the other. It caches the kinds of functions.
+// Folder folds stacks of one process, one after another. It caches the kinds of functions.
 type Folder struct {
 	known map[*profile.Func]Plumbing
 	folds [VMCall]profile.Func
@@ -123,7 +123,7 @@ const maxKnown = 1 << 16
 // Stack folds a stack in place. The frames of a virtual thread and those of its carrier are folded separately.
 func (f *Folder) Stack(s *profile.Stack) { f.each(s, false) }
 
-// Entry folds only the frames by which the thread began.
+// Entry folds only the frames with which the thread began.
 func (f *Folder) Entry(s *profile.Stack) { f.each(s, true) }
 
 func (f *Folder) each(s *profile.Stack, entry bool) {
@@ -139,7 +139,7 @@ func (f *Folder) each(s *profile.Stack, entry bool) {
 	s.Frames = append(virtual.Frames, carrier.Frames...)
 }
 
-// fold folds one stack, in place. entry: the frames in which a thread began are folded, too.
+// fold folds one stack in place. entry: the frames in which a thread began are folded, too.
 func (f *Folder) fold(s *profile.Stack, entry bool) {
 	n := len(s.Frames)
 	f.stack, f.out = f.stack[:0], f.out[:0]
@@ -167,7 +167,7 @@ func (f *Folder) frame(what Plumbing) *profile.Func {
 	return fn
 }
 
-// plumbing says which sort of plumbing a frame is. It keeps the answer for each function.
+// plumbing returns the kind of plumbing of a frame. It caches the result for each function.
 func (f *Folder) plumbing(frame *profile.Frame) Plumbing {
 	what, ok := f.known[frame.Func]
 	if ok {

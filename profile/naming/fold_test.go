@@ -8,8 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// TestPlumbingOf: methods on the list of plumbing, by their names in JVMs of all ages, and methods that are not on
-// it.
+// TestPlumbingOf: methods in the list of plumbing, by their names in old and new JVMs, and methods that are not in it.
 func TestPlumbingOf(t *testing.T) {
 	for what, names := range map[Plumbing]string{
 		Lambda: `P$$Lambda.run P$$Lambda$12.run P$$Lambda$10+0x00007f5028003448.run P$$Lambda+0x00007f99a8001228.run
@@ -105,7 +104,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestNativePlumbing: names of native functions as in JVMs from 8 on, and in two C libraries.
+// TestNativePlumbing: names of native functions in JVMs from 8 on, and in two C libraries.
 func TestNativePlumbing(t *testing.T) {
 	for what, names := range map[Plumbing]string{
 		EntryCall: `__clone3 clone start_thread thread_native_entry java_start Thread::call_run JavaThread::run JavaThread::thread_main_inner
@@ -127,7 +126,7 @@ func TestNativePlumbing(t *testing.T) {
 	}
 }
 
-// TestFolder: a whole stack as the walker gives it, leaf first.
+// TestFolder: a whole stack in the walker's form, leaf first.
 func TestFolder(t *testing.T) {
 	frame := func(name string, kind profile.Kind) profile.Frame {
 		return profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, Line: 7}
@@ -142,12 +141,12 @@ func TestFolder(t *testing.T) {
 		frame("P$$Lambda$3.run", profile.C1),
 		frame("P.main", profile.Interpreted),
 		frame(CallStub, profile.Stub),
-		frame("java.lang.reflect.Method.invoke", profile.Native), // a native function of the same name
+		frame("java.lang.reflect.Method.invoke", profile.Native), // a native function with the same name
 	}
 	want := []string{"java.lang.reflect.Method.invoke", "P.refl", "[reflection]", "P.main", CallStub,
 		"java.lang.reflect.Method.invoke"}
 	var f Folder
-	for range 2 { // the second time all functions are known
+	for range 2 { // in the second round all functions are known
 		s := profile.Stack{Frames: slices.Clone(frames)}
 		f.Stack(&s)
 		var got []string
@@ -164,7 +163,7 @@ func TestFolder(t *testing.T) {
 			t.Error("what stays has changed")
 		}
 	}
-	// The last three frames are a carrier's. No run includes any of them.
+	// The last three frames are a carrier's, which are in no run.
 	s := profile.Stack{Frames: slices.Clone(frames), Carrier: len(frames) - 3}
 	f.Stack(&s)
 	if virtual, carrier, ok := s.Split(); !ok || len(virtual.Frames) != 3 || len(carrier.Frames) != 3 {

@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// chance is a part of a class's name that comes about by chance. The regular expression is only tried on names that
-// contain the sign.
+// chance is a random part of a class's name. form is only tried on names that contain sign.
 type chance struct {
 	sign string
 	form *regexp.Regexp // its first group is kept
 }
 
-// These names contain a number that depends on the order in which the JVM makes them, or on chance:
+// These names contain a number that is random, or depends on the order in which the JVM makes them:
 //
 //   - Hidden classes: the name ends in "+" and the address of its Klass (classfile/classFileParser.cpp,
 //     mangle_hidden_class_name; JDK 15 on). jstack and stack traces show "/" for the "+". Up to JDK 14 the classes of
@@ -31,7 +30,7 @@ var chances = []chance{
 }
 
 // hidden removes the parts of a class's name that differ from run to run. $Proxy12 stays: there is one for each set of
-// interfaces, and the number is all that distinguishes them.
+// interfaces, and only the number distinguishes them.
 func hidden(class string) string {
 	for i := range chances {
 		if c := &chances[i]; strings.Contains(class, c.sign) {

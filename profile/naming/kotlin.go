@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Functions with parameters of inline classes end in "-" and a hash of their signature: the first five
-// bytes of an MD5 sum in base64 for URLs (InlineClassAbi.kt, md5base64). Members of inline classes
-// that have no such parameters end in "-impl".
+// Functions with parameters of inline classes end in "-" and a hash of their signature: the first five bytes of an MD5
+// sum in base64 for URLs (InlineClassAbi.kt, md5base64). Members of inline classes without such parameters end in
+// "-impl".
 var (
 	kotlinHash    = regexp.MustCompile(`^([^- ]+)-([A-Za-z0-9_-]{7})(\$default)?$`)
 	kotlinMember  = regexp.MustCompile(`^([^- ]+)-impl(\$default)?$`)
@@ -16,7 +16,7 @@ var (
 )
 
 // kotlin undoes what Kotlin's compiler does to names. Stack traces show that, but it helps no reader. Facades of files
-// (ShopKt), bar$default, and invokeSuspend stay: they are code of their own, and what logs show.
+// (ShopKt), bar$default, and invokeSuspend stay: they are code of their own, and logs show them.
 func kotlin(class, method, file string) (string, string) {
 	class, part := withoutPart(class, file)
 	if part != "" {
@@ -32,8 +32,8 @@ func kotlin(class, method, file string) (string, string) {
 	return class, method
 }
 
-// withoutPart makes StringsKt of StringsKt__StringsJVMKt, if it was compiled from StringsJVM.kt: files that are
-// one facade are a class each.
+// withoutPart converts StringsKt__StringsJVMKt to StringsKt, if it was compiled from StringsJVM.kt: each of the files
+// that form one facade has a class.
 func withoutPart(class, file string) (facade, part string) {
 	at := strings.LastIndex(class, "Kt__")
 	if at < 0 {
@@ -46,8 +46,8 @@ func withoutPart(class, file string) (facade, part string) {
 	return class[:at+len("Kt")], class[begin:]
 }
 
-// isHash tells a hash from the end of a name that was written in backticks, `returns-nothing`: what is spelt like a
-// word is no hash. One hash in a hundred looks like a word, and stays.
+// isHash distinguishes a hash from the end of a name that was written in backticks, `returns-nothing`: an end that is
+// spelt like a word is not a hash. One hash in a hundred looks like a word, and stays.
 func isHash(s string) bool {
 	word := strings.TrimLeft(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 	return strings.TrimLeft(word, "abcdefghijklmnopqrstuvwxyz") != "" && strings.Trim(s, "0123456789") != ""

@@ -6,15 +6,15 @@
 // whose compiler makes such names. Parts that distinguish two pieces of code stay, except numbers that depend on the
 // order in which the JVM met them. Everything else is spelt as in the language's own stack traces.
 //
-// It also knows which frames only pass calls on (plumbing.go), and which threads are one pool (threads.go). Names come
-// from the target and may hold any bytes: nothing panics, and no name becomes longer. Package output replaces
-// characters that a format cannot hold.
+// The package also knows which frames only pass calls on (plumbing.go), and which threads are one pool (threads.go).
+// Names come from the target and may contain any bytes: nothing panics, and no name becomes longer. Package output
+// replaces characters that a format cannot hold.
 package naming
 
 import "path"
 
-// Method returns the readable name of a Java method, with its class. The class has dots. File is the name of its source
-// file as the class says, "" if it does not.
+// Method returns the readable name of a Java method, with its class. The class has dots. file is the class's own entry
+// for its source file, "" if there is none.
 func Method(class, method, file string) string {
 	class = hidden(class)
 	switch path.Ext(file) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Names that were read from JVMs, as the JVM has them: class, method, source file. Some rows say that their names
-// come from a compiler's sources or from stack traces of others.
+// Names from JVMs, in the JVM's form: class, method, source file. Some rows say that their names come from a compiler's
+// sources or from stack traces of others.
 var names = []struct{ what, class, method, file, want string }{
 	{"lambda, JDK 8 and 11", "P$$Lambda$12", "run", "", "P$$Lambda.run"},
 	{"lambda, JDK 17", "P$$Lambda$10+0x00007f5028003448", "run", "", "P$$Lambda.run"},
@@ -110,7 +110,7 @@ func FuzzMethod(f *testing.F) {
 		if !strings.Contains(got, ".") {
 			t.Fatalf("%q has no class", got)
 		}
-		if len(got) > len(class)+1+len(method)+1 { // "singleton class" is one longer than the text that it replaces
+		if len(got) > len(class)+1+len(method)+1 { // "singleton class" is one character longer than the text that it replaces
 			t.Fatalf("%q.%q has grown to %q", class, method, got)
 		}
 		PlumbingOf(got)
@@ -169,7 +169,7 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// BenchmarkMethod makes names. Each method of a program needs that once.
+// BenchmarkMethod makes names. It is done once for each method of a program.
 func BenchmarkMethod(b *testing.B) {
 	for b.Loop() {
 		Method("com.example.shop.Order$Item", "price", "Order.java")

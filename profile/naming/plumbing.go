@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Plumbing is the sort of a frame that only passes a call on. The list is closed: all that goprof hides as plumbing
-// stands in this file.
+// Plumbing is the kind of a frame that only passes a call on. The list is closed: all that goprof hides as plumbing is
+// in this file.
 type Plumbing uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	ThreadEntry
 	// FutexWait is how a thread waits in the C library, and in the VM for that. It is plumbing only as a leaf.
 	FutexWait
-	// A run of several sorts is called after the last of these: a later one knows more of what the program meant.
+	// A run of several kinds is named after the last of these: a later kind shows more of the program's intention.
 	MethodHandles
 	Lambda
 	Reflection
@@ -27,16 +27,16 @@ const (
 	GroovyCalls
 	// IntoVM is reflection that leaves Java to call Java from within the VM.
 	IntoVM
-	// VMCall is native code. It is plumbing only between reflection and the Java that it calls.
+	// VMCall is native code. It is plumbing only between reflection and the Java code that it calls.
 	VMCall
 	// VMEntry is where the VM calls Java.
 	VMEntry
-	// EntryCall is native code that may be a thread's entry. FutexCall and WaitCall are native code that may be its
-	// waiting.
+	// EntryCall is native code that may be a thread's entry. FutexCall and WaitCall are native code that may be a thread's
+	// wait.
 	EntryCall
 	FutexCall
 	WaitCall
-	// Label is not code: it is the thread's name at the root of a stack.
+	// Label is not code, but the thread's name at the root of a stack.
 	Label
 )
 
@@ -46,7 +46,7 @@ var plumbingNames = [...]string{
 	RubyCalls: "[ruby calls]", GroovyCalls: "[groovy calls]",
 }
 
-// String is the frame that replaces a run of plumbing.
+// String returns the frame that replaces a run of plumbing.
 func (p Plumbing) String() string {
 	if int(p) < len(plumbingNames) {
 		return plumbingNames[p]
@@ -54,7 +54,7 @@ func (p Plumbing) String() string {
 	return ""
 }
 
-// passes reports whether a Java frame of this sort only passes a call on.
+// passes reports whether a Java frame of this kind only passes a call on.
 func (p Plumbing) passes() bool { return p >= MethodHandles && p < VMCall }
 
 // inVM reports whether a frame is native code.
@@ -62,7 +62,7 @@ func (p Plumbing) inVM() bool {
 	return p == VMCall || p == EntryCall || p == FutexCall || p == WaitCall
 }
 
-// enters reports whether a thread's stack may begin with a frame of this sort.
+// enters reports whether a thread's stack may begin with a frame of this kind.
 func (p Plumbing) enters() bool { return p == EntryCall || p == VMEntry }
 
 // IsFold reports whether a frame's name stands for a run of plumbing.
@@ -73,8 +73,8 @@ func IsFold(name string) bool {
 // plumbing is a rule for the methods of some classes.
 type plumbing struct {
 	what    Plumbing
-	classes *regexp.Regexp // whole names, in dots
-	methods *regexp.Regexp // whole names; nil is all
+	classes *regexp.Regexp // whole names, with dots
+	methods *regexp.Regexp // whole names; nil matches all
 }
 
 func rule(what Plumbing, classes, methods string) plumbing {
@@ -85,7 +85,7 @@ func rule(what Plumbing, classes, methods string) plumbing {
 	return p
 }
 
-// plumbingRules lists all frames that are folded. It has only frames that pass calls on. Frames that do work stay:
+// plumbingRules lists all frames that are folded. It only has frames that pass calls on. Frames that do work stay:
 // those that make a lambda, link a call site or generate a class. The list is made at its first use: most commands
 // never need it, and its regular expressions take longer to compile than everything else at goprof's start.
 var plumbingRules = sync.OnceValue(func() []plumbing {
@@ -116,7 +116,7 @@ var plumbingRules = sync.OnceValue(func() []plumbing {
 			`Constructor)(?:Handle)?Accessor[A-Za-z0-9$]*(?:[+./].*)?`,
 			`invoke.*|newInstance.*`),
 
-		// Collectors and what they collect with are the program's; Spliterators are the collections' part of streams.
+		// Collectors and their functions are the program's. Spliterators are the collections' part of streams.
 		rule(Stream, `java\.util\.stream\.(?:Abstract|Reference|Int|Long|Double)Pipeline.*`, ""),
 		rule(Stream, `java\.util\.stream\.(?:ForEach|Reduce|Match|Find|Slice|Sorted|Distinct|While)Ops.*`, ""),
 		rule(Stream, `java\.util\.stream\.(?:Sink|Streams|StreamSpliterators|StreamSupport|AbstractTask|`+
@@ -144,8 +144,8 @@ var plumbingRules = sync.OnceValue(func() []plumbing {
 	}
 })
 
-// PlumbingOf returns the sort of plumbing of a Java method's frame. The name may be as the JVM has it, as Method makes
-// it, or as other tools write it: with "/" for dots.
+// PlumbingOf returns the kind of plumbing of a Java method's frame. The name may be in the form of the JVM, of Method,
+// or of other tools, with "/" for dots.
 func PlumbingOf(name string) Plumbing {
 	name = strings.ReplaceAll(name, "/", ".")
 	dot := strings.LastIndexByte(name, '.')

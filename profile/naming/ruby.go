@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Compiled Ruby is a method for each scope (JRuby's JavaNameMangler, encodeScopeForBacktrace; a number
-// follows). Call sites are methods, too: invokeOther3:each.
+// Compiled Ruby has a method for each scope (JRuby's JavaNameMangler, encodeScopeForBacktrace; a number follows). Call
+// sites are also methods: invokeOther3:each.
 var (
 	rubyScope = regexp.MustCompile(`^RUBY\$(method|block|class|module)\$([^$]+)\$[0-9]+$`)
 	rubyBody  = regexp.MustCompile(`^RUBY\$(script|metaclass)(?:\$[0-9]+)?$`)
 	rubySite  = regexp.MustCompile(`^(invoke[A-Za-z]*[0-9]+:)(.+)$`)
-	// JRuby 1.7: a class for each method, named after a sum of its source.
+	// JRuby 1.7 has a class for each method, named after a hash of its source.
 	rubyJIT   = regexp.MustCompile(`^rubyjit\.(.+)\$\$(.+)_[0-9A-Fa-f]{40}[0-9]*$`)
 	rubyBlock = regexp.MustCompile(`^block_[0-9]+\$RUBY\$`)
 )
 
-// ruby names what Ruby's backtraces name: the method, "block in" it, "<class:Name>", "<top>". The class is
-// that of the script, for compiled Ruby does not know the Ruby class that a method belongs to.
+// ruby returns the names that Ruby's backtraces have: the method, "block in" it, "<class:Name>", "<top>". The class is
+// that of the script, because compiled Ruby does not have the Ruby class of a method.
 func ruby(class, method string) (string, string) {
 	if m := rubyJIT.FindStringSubmatch(class); m != nil {
 		return rubyJITted(m[1], m[2], method)
@@ -60,7 +60,7 @@ var rubyEscapes = strings.NewReplacer(`\-`, `\`, `\|`, "/", `\,`, ".", `\?`, ";"
 	"]",
 	`\^`, "<", `\_`, ">")
 
-// rubyName undoes the escapes. A name has escapes only if it begins with the one for nothing.
+// rubyName undoes the escapes. A name has escapes only if it begins with the escape for nothing.
 func rubyName(name string) string {
 	if plain, ok := strings.CutPrefix(name, `\=`); ok && plain != "" {
 		return rubyEscapes.Replace(plain)

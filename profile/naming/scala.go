@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// scalaOperators are how characters of operators are spelt in class files (scala.reflect.NameTransformer).
-// No key begins another.
+// scalaOperators are the spellings of operator characters in class files (scala.reflect.NameTransformer). No key is the
+// beginning of another.
 var scalaOperators = map[string]string{
 	"$tilde": "~", "$eq": "=", "$less": "<", "$greater": ">", "$bang": "!", "$hash": "#", "$percent": "%",
 	"$up": "^", "$amp": "&", "$bar": "|", "$times": "*", "$div": "/", "$plus": "+", "$minus": "-",
@@ -14,7 +14,7 @@ var scalaOperators = map[string]string{
 }
 
 // Specialised classes and methods end in the types that they are for (SpecializeTypes.scala): first those of the
-// method's own parameters, then those of the class's, a letter each.
+// method's own parameters, then those of the class's, one letter each.
 var specialised = regexp.MustCompile(`\$m[VZBCSIJFD]*c[VZBCSIJFD]*\$sp$`)
 
 // scala decodes operators, and removes the marks of specialisation and the class name that the compiler puts before a
@@ -29,7 +29,7 @@ func scala(class, method string) (string, string) {
 	return class[:pkg] + decoded(class[pkg:]), decoded(method)
 }
 
-// unexpanded makes run of org$apache$Executor$$run, if it is a method of org.apache.Executor.
+// unexpanded converts org$apache$Executor$$run to run, if it is a method of org.apache.Executor.
 func unexpanded(class, method string) string {
 	prefix := strings.ReplaceAll(strings.TrimSuffix(class, "$"), ".", "$") + "$$"
 	if plain := strings.TrimPrefix(method, prefix); plain != "" {
@@ -38,8 +38,8 @@ func unexpanded(class, method string) string {
 	return method
 }
 
-// decoded puts the characters of operators for their names. They stand at the beginning of a part of the name
-// or behind another operator, and no letter follows: Dir$up is a class "up" in Dir, and not Dir^.
+// decoded replaces the names of operators with their characters. Such a name is at the beginning of a part or after
+// another operator, and no letter follows it: Dir$up is a class "up" in Dir, and not Dir^.
 func decoded(name string) string {
 	if !strings.Contains(name, "$") {
 		return name

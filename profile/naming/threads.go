@@ -16,10 +16,9 @@ var (
 	httpClient  = regexp.MustCompile(`^HttpClient-[0-9]+-Worker-`)
 )
 
-// Pool is the common name of threads whose names differ only by a number. "*" stands for the number at the end of the
-// name, for numbers alone in parentheses, for hexadecimal numbers, and for the number of a java.net.http.HttpClient.
-// Programs make many of these clients, and each has an executor (jdk.internal.net.http.HttpClientImpl,
-// DefaultThreadFactory).
+// Pool returns the common name of threads whose names only differ by a number. "*" replaces the number at the end of
+// the name, numbers alone in parentheses, hexadecimal numbers, and the number of a java.net.http.HttpClient. Programs
+// make many of these clients, and each has an executor (jdk.internal.net.http.HttpClientImpl, DefaultThreadFactory).
 //
 //	pool-1-thread-17            pool-1-thread-*
 //	http-nio-8080-exec-12       http-nio-8080-exec-*
@@ -28,19 +27,19 @@ var (
 //	[0x27dcf714] Server socket  [*] Server socket
 //	HttpClient-3-Worker-1       HttpClient-*-Worker-*
 //
-// A number behind a dot or a colon belongs to an address, and stays.
+// A number after a dot or a colon belongs to an address, and stays.
 func Pool(name string) string {
 	name = lastNumber.ReplaceAllString(hexadecimal.ReplaceAllString(name, "*"), "${1}*")
 	return httpClient.ReplaceAllString(inBrackets.ReplaceAllString(name, "(*)"), HTTPWorkers)
 }
 
-// HTTPWorkers is what the Pool of the threads of all clients begins with.
+// HTTPWorkers is the beginning of the Pool name for the threads of all clients.
 const HTTPWorkers = "HttpClient-*-Worker-"
 
-// threadLabel is the frame at the root of a thread's stacks: the name, if there is one, and a number.
+// threadLabel matches the frame at the root of a thread's stacks: the name, if there is one, and a number.
 var threadLabel = regexp.MustCompile(`(?s)^\[(?:(.*) )?(tid=|virtual #)(?:[0-9]+|\?)\]$`)
 
-// IsThreadLabel reports whether a frame is a thread's label: "[name tid=4711]" or, of virtual threads, "[name virtual
+// IsThreadLabel reports whether a frame is a thread's label: "[name tid=4711]" or, for virtual threads, "[name virtual
 // #31]".
 func IsThreadLabel(label string) bool {
 	return threadLabel.MatchString(label) || poolLabel.MatchString(label)
@@ -48,8 +47,8 @@ func IsThreadLabel(label string) bool {
 
 var poolLabel = regexp.MustCompile(`^\[(?:.* )?(?:tid=|virtual #)\*\]$`)
 
-// PoolLabel makes "[pool-1-thread-* tid=*]" of "[pool-1-thread-17 tid=4711]", and "[virtual #*]" of "[virtual #31]".
-// Other texts stay.
+// PoolLabel converts "[pool-1-thread-17 tid=4711]" to "[pool-1-thread-* tid=*]", and "[virtual #31]" to "[virtual #*]".
+// It does not change other texts.
 func PoolLabel(label string) string {
 	m := threadLabel.FindStringSubmatch(label)
 	if m == nil {
@@ -83,7 +82,7 @@ func ThreadLabel(t *profile.Thread) string {
 
 var anyLabel = regexp.MustCompile(`(?s)^\[(?:(.*) )?(tid=|virtual #)([0-9]+|\?|\*)\]$`)
 
-// ThreadOf returns the thread that a label names: the opposite of ThreadLabel.
+// ThreadOf is the inverse of ThreadLabel: it returns the thread that a label names.
 func ThreadOf(label string) (t profile.Thread, ok bool) {
 	m := anyLabel.FindStringSubmatch(label)
 	if m == nil {

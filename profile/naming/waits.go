@@ -8,10 +8,10 @@ import (
 	"goprof/profile"
 )
 
-// One rule says for which frame the time of a thread that waits counts: the topmost Java method in which threads do not
-// just wait. The account, tables, pictures and goprof top use it.
+// One rule decides which frame the time of a waiting thread counts for: the topmost Java method in which threads do
+// more than wait. The account, tables, pictures and goprof top use it.
 
-// waitsIn are methods in which threads wait, or wake others up. They count for the method that called them.
+// waitsIn matches methods in which threads wait, or wake up others. These methods count for their callers.
 var waitsIn = regexp.MustCompile(`^(?:(?:jdk\.internal\.misc|sun\.misc)\.Unsafe\.(?:un)?park|` +
 	`java\.lang\.VirtualThread\.(?:park|sleep|yield|join|afterYield|schedule).*|` +
 	`jdk\.internal\.misc\.VirtualThreads\..*|java\.lang\.System\$\d+\.(?:park|unpark)VirtualThread|` +
@@ -19,16 +19,16 @@ var waitsIn = regexp.MustCompile(`^(?:(?:jdk\.internal\.misc|sun\.misc)\.Unsafe\
 	`java\.lang\.Thread\.(?:sleep.*|yield.*|join.*|beforeSleep|afterSleep)|java\.util\.concurrent\.ForkJoinPool\.(?:managedBlock|unmanagedBlock|compensatedBlock)|` +
 	`jdk\.internal\.vm\..*|sun\.nio\.(?:ch|fs)\..*|sun\.net\..*|java\.net\..*|java\.io\..*|jdk\.internal\.event\..*)$`)
 
-// Waits reports whether a Java method is one in which threads wait. The name may have "/" for dots.
+// Waits reports whether threads wait in a Java method. The name may have "/" for dots.
 func Waits(method string) bool { return waitsIn.MatchString(strings.ReplaceAll(method, "/", ".")) }
 
-// WaitsNatively reports whether a function of the C library or of HotSpot is one in which threads wait.
+// WaitsNatively reports whether threads wait in a function of the C library or of HotSpot.
 func WaitsNatively(function string) bool {
 	return futexes.MatchString(function) || waits.MatchString(function)
 }
 
-// TopJava returns the name of a stack's topmost Java method, empty if there is none. If the thread waits, methods in
-// which threads wait are passed over.
+// TopJava returns the name of a stack's topmost Java method. It is empty if there is none. If the thread waits, methods
+// in which threads wait are skipped.
 func TopJava(s *profile.Stack, waits bool) (top string) {
 	for i := range s.Frames {
 		f := &s.Frames[i]

@@ -7,7 +7,7 @@ import (
 	"goprof/profile/naming"
 )
 
-// clients are packages of libraries that ask others: drivers of databases, clients of HTTP and of caches.
+// clients are packages of libraries that send requests to others: drivers of databases, clients of HTTP and of caches.
 var clients = []string{"java.net.http.", "jdk.internal.net.http.", "sun.net.www.http.", "sun.net.www.protocol.http.",
 	"org.postgresql.", "com.mysql.", "org.mariadb.", "oracle.jdbc.", "com.microsoft.sqlserver.",
 	"com.ibm.db2.", "org.h2.engine.SessionRemote.", "org.hsqldb.ClientConnection.", "org.apache.derby.client.",
@@ -18,15 +18,15 @@ var clients = []string{"java.net.http.", "jdk.internal.net.http.", "sun.net.www.
 	"org.springframework.web.client.", "io.helidon.webclient.", "org.eclipse.jetty.client.", "org.asynchttpclient.",
 	"org.elasticsearch.client.", "software.amazon.awssdk.", "com.amazonaws.", "feign."}
 
-// IsClient reports whether a client library is on a stack.
+// IsClient reports whether a method of a client library is on a stack.
 func IsClient(s *profile.Stack) bool {
 	return slices.ContainsFunc(javaOnly(s.Frames), ofClient)
 }
 
 func ofClient(method string) bool { return naming.BeginsWith(method, clients...) }
 
-// asked finds the program's method that asks through a client library, and the library's method that it calls. Empty:
-// the library's own thread waits, or none is near.
+// asked returns the program's method that sends a request through a client library, and the library's method that it
+// calls. They are empty if the library's own thread waits, or if no such method is near.
 func asked(methods []string) (from, site string) {
 	for i, name := range methods {
 		switch {

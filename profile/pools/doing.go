@@ -21,7 +21,7 @@ const (
 	ForResult                // for what other threads must do first: a Future, a latch, a barrier, the end of a thread
 	ForLock                  // for a lock that another thread holds
 	ForProcess               // for the end of a child process
-	ForName                  // for the address of a host's name
+	ForName                  // for the look-up of a host's name
 	ForPeer                  // for the other end of a connection
 )
 
@@ -38,18 +38,18 @@ func (d Doing) String() string {
 	return "unknown"
 }
 
-// Spot is a thread's activity and the method. If a thread stands still, two looks at it give equal Spots.
+// Spot is a thread's activity and the method. If a thread does not move, two looks at it give equal Spots.
 type Spot struct {
 	Doing Doing
-	// Site is the method of the program that waits. Empty: there is none on the stack.
+	// Site is the method of the program that waits. It is empty if there is none on the stack.
 	Site string
-	// From is the method that should hand out a resource, with Doing ForResource. With ForPeer it is the client library's
-	// method that the program calls, where the thread waits for another thread of that library.
+	// From, with Doing ForResource, is the method that should hand out a resource. With ForPeer, it is the client
+	// library's method that the program calls, in which the thread waits for another thread of that library.
 	From string
 }
 
-// Look returns the activity of a thread with this stack, leaf first. blocked: the thread waits to enter a monitor. A
-// blocked thread has no method for this wait on its stack.
+// Look returns the activity of a thread with this stack, leaf first. blocked: the thread waits to enter a monitor. The
+// stack of a blocked thread has no method for this wait.
 func Look(frames []profile.Frame, blocked bool) Spot {
 	names := javaOnly(frames)
 	own := slices.IndexFunc(names, func(name string) bool { return !ofLibrary(name) })
@@ -66,12 +66,12 @@ func Look(frames []profile.Frame, blocked bool) Spot {
 	return s.of(names[own:])
 }
 
-// of completes a spot by the methods from the program's first on, leaf first.
+// of completes a spot from the methods that begin with the program's first one, leaf first.
 func (s Spot) of(names []string) Spot {
 	methods := program(names)
 	if len(methods) == 0 {
 		if s.Doing != Working {
-			s.Doing = Idle // the class library's own thread
+			s.Doing = Idle // the thread is the class library's own
 		}
 		return s
 	}
@@ -109,7 +109,7 @@ func javaOnly(frames []profile.Frame) []string {
 	return names
 }
 
-// program leaves out methods of the class library.
+// program removes methods of the class library.
 func program(names []string) (of []string) {
 	for _, name := range names {
 		if !ofLibrary(name) {
@@ -119,8 +119,8 @@ func program(names []string) (of []string) {
 	return of
 }
 
-// proxies returns the methods of generated classes (java.lang.reflect.Proxy) that are near. Some clients' interfaces
-// are implemented by these alone.
+// proxies returns the nearby methods of generated classes (java.lang.reflect.Proxy). Some clients' interfaces are only
+// implemented by these.
 func proxies(names []string) (of []string) {
 	for _, name := range names[:min(len(names), 2*nearby)] {
 		if strings.Contains(name, ".$Proxy") {
@@ -136,7 +136,7 @@ var libraries = []string{"java.", "jdk.", "sun.", "javax.", "com.sun.", "scala."
 
 func ofLibrary(method string) bool { return naming.BeginsWith(method, libraries...) }
 
-// split takes a method's name apart: its outermost class, and its own name.
+// split splits a method's name into its outermost class and its own name.
 func split(name string) (class, method string) {
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 {

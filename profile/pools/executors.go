@@ -12,12 +12,12 @@ import (
 	"goprof/profile/naming"
 )
 
-// leastNamed is how many threads without a known executor are a pool by their name.
+// leastNamed is how many threads without a known executor, with one name, make a pool.
 const leastNamed = 3
 
 // Known makes the pools of the program's own threads, the largest first. The threads of one executor are one pool,
-// whatever their names are. Executors of one thread each, those of HTTP clients, and threads of which no executor is
-// known, are grouped by name.
+// whatever their names are. Three kinds are grouped by name: executors of one thread each, executors of HTTP clients,
+// and threads without a known executor.
 func Known(threads []profile.ThreadDump, known *profile.Pools) []*Pool {
 	if known == nil {
 		known = &profile.Pools{}
@@ -55,23 +55,23 @@ func Known(threads []profile.ThreadDump, known *profile.Pools) []*Pool {
 // alone reports whether an executor never has more than one thread.
 func alone(e *profile.Executor) bool { return e.Most.Or(0) == 1 }
 
-// Running is how many members are inside a task, if all executors know that.
+// Running returns how many members are inside a task, if all executors know that.
 func (p *Pool) Running() maybe.Value[int64] {
 	n, ok := p.sum(func(e *profile.Executor) maybe.Value[int64] { return e.Running }).Get()
 	return maybe.If(min(n, int64(len(p.Members))), ok)
 }
 
-// Busy is Running. If Running is not known, the stacks show which threads wait for work.
+// Busy returns Running. If Running is not known, the stacks show which threads wait for work.
 func (p *Pool) Busy() int {
 	return int(p.Running().Or(int64(len(p.Members) - p.Count(Idle))))
 }
 
-// Queued is how many tasks wait for a thread of the pool. It has no value unless it is known of all executors.
+// Queued returns how many tasks wait for a thread of the pool. It has no value unless it is known for all executors.
 func (p *Pool) Queued() maybe.Value[int64] {
 	return p.sum(func(e *profile.Executor) maybe.Value[int64] { return e.Queued })
 }
 
-// Done is how many tasks have ended.
+// Done returns how many tasks have ended.
 func (p *Pool) Done() maybe.Value[int64] {
 	return p.sum(func(e *profile.Executor) maybe.Value[int64] { return e.Done })
 }
@@ -88,7 +88,7 @@ func (p *Pool) sum(of func(*profile.Executor) maybe.Value[int64]) maybe.Value[in
 	return maybe.If(sum, len(p.Executors) > 0)
 }
 
-// Load says how much of the pool is used: "200 of 200 busy, 1431 queued".
+// Load returns how much of the pool is used: "200 of 200 busy, 1431 queued".
 func (p *Pool) Load() string {
 	text := fmt.Sprintf("%d of %d busy", p.Busy(), len(p.Members))
 	e := &profile.Executor{}
@@ -116,12 +116,12 @@ func (p *Pool) Load() string {
 	return text
 }
 
-// unlimited is Integer.MAX_VALUE: what executors without a limit have.
+// unlimited is Integer.MAX_VALUE, the limit of executors without a limit.
 const unlimited = 1<<31 - 1
 
 // Users returns the threads that use a connection of a pool: those that certainly hold one, and, if it is the only pool
-// of HikariCP (only), those that are in a call of a connection of HikariCP's. The site of each is the method of the
-// program that made the call.
+// of HikariCP (only), those that are in a call of a HikariCP connection. The site of each is the method of the program
+// that made the call.
 func Users(threads []profile.ThreadDump, c *profile.Connections, only bool) (list []Member) {
 	for i := range threads {
 		t := &threads[i]
@@ -145,7 +145,7 @@ func Users(threads []profile.ThreadDump, c *profile.Connections, only bool) (lis
 	return list
 }
 
-// ConnectionsLoad says how much of a pool of connections is lent: "10 of 10 connections out, 187 threads wait".
+// ConnectionsLoad returns how much of a pool of connections is lent: "10 of 10 connections out, 187 threads wait".
 func ConnectionsLoad(c *profile.Connections) string {
 	text := fmt.Sprintf("%d of %d connections out", len(c.Lent), max(c.All, c.Most.Or(0)))
 	if n, ok := c.Waiting.Get(); ok && n > 0 {
@@ -157,7 +157,7 @@ func ConnectionsLoad(c *profile.Connections) string {
 	return text
 }
 
-// Does says what members do, without the idle ones, the most frequent first: "9: waits for 10.0.0.7:5432 in
+// Does lists what members do, without the idle ones, the most frequent first: "9: waits for 10.0.0.7:5432 in
 // shop.Cart.pay".
 func Does(members []Member) (list []string) {
 	counts := map[string]int{}
@@ -172,7 +172,7 @@ func Does(members []Member) (list []string) {
 	return list
 }
 
-// Text says what a member does: "waits for 10.0.0.7:5432 in shop.Cart.pay".
+// Text returns what a member does: "waits for 10.0.0.7:5432 in shop.Cart.pay".
 func (m *Member) Text() string {
 	text := m.Doing.String()
 	switch {

@@ -8,25 +8,24 @@ import (
 	"goprof/profile/naming"
 )
 
-// Pool is the threads whose names differ only by a number.
+// Pool is the threads whose names only differ by a number.
 type Pool struct {
-	Name    string // naming.Pool's
+	Name    string // by naming.Pool
 	Members []Member
 	// Executors are the known executors of the members: one, or several whose threads have the same name.
 	Executors []*profile.Executor
 }
 
-// Member is a thread of a pool.
 type Member struct {
 	*profile.ThreadDump
 	Spot
 }
 
-// Unnamed is the name of the pool of virtual threads that have no name.
+// Unnamed is the name of the pool of virtual threads without names.
 const Unnamed = "without a name"
 
-// Of makes pools of the threads of a dump for which ask is true, the largest first. Threads in one dump with one
-// name, or with names that differ only by a number, are one pool.
+// Of makes pools of the threads of a dump for which ask is true, the largest first. Threads whose names are equal, or
+// only differ by a number, are one pool.
 func Of(threads []profile.ThreadDump, ask func(*profile.ThreadDump) bool) []*Pool {
 	return grouped(threads, ask, func(t *profile.ThreadDump) string { return nameOf(t) })
 }
@@ -57,13 +56,13 @@ func grouped(threads []profile.ThreadDump, ask func(*profile.ThreadDump) bool,
 	return all
 }
 
-// At returns the Spot of a thread of a dump.
+// At returns the Spot of a thread in a dump.
 func At(t *profile.ThreadDump) Spot {
 	blocked := t.State == "BLOCKED" || t.State == "blocked" // a virtual thread without a carrier, at a monitor
 	return Look(t.Stack.Frames, blocked || t.WaitsFor != nil && t.WaitsFor.How == profile.ToEnter)
 }
 
-// Count returns how many members do this.
+// Count returns how many members do d.
 func (p *Pool) Count(d Doing) (n int) {
 	for i := range p.Members {
 		if p.Members[i].Doing == d {

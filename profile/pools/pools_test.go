@@ -164,7 +164,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestAt: the JVM's own word for a thread that waits, for whatever, is no lock.
+// TestAt: the JVM's own word for a thread with any kind of wait is not taken for a lock.
 func TestAt(t *testing.T) {
 	asleep := stackOf("java.lang.Thread.sleep " + shop)
 	for want, thread := range map[Doing]profile.ThreadDump{Paused: {TID: 7, State: "waiting"},
@@ -176,7 +176,7 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// TestOf: names that differ only by a number are one pool.
+// TestOf: names that only differ by a number are one pool.
 func TestOf(t *testing.T) {
 	var threads []profile.ThreadDump
 	for _, name := range []string{"http-1", "http-2", "main", "http-3"} {
@@ -193,8 +193,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestKnown: the threads of an executor are one pool whatever their names are. Event loops of one name, and threads of
-// which no executor is known, are pools by their names. One thread without an executor is no pool.
+// TestKnown: the threads of an executor are one pool, whatever their names are. Event loops with one name, and threads
+// without a known executor, are pools by name. One thread without an executor is not a pool.
 func TestKnown(t *testing.T) {
 	n := func(n int64) maybe.Value[int64] { return maybe.Known(n) }
 	known := &profile.Pools{Executors: []profile.Executor{
@@ -231,8 +231,9 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestUsers: a thread inside a call of a connection of HikariCP's uses one, and so does a thread that is known to hold
-// one. What it waits for is said, and which method of the program called. Of several pools only holders are known.
+// TestUsers: a thread uses a connection if it is inside a call of a HikariCP connection, or is known to hold one. The
+// result shows what the thread waits for, and which method of the program made the call. If there are several pools,
+// only holders are known.
 func TestUsers(t *testing.T) {
 	read := "java.net.SocketInputStream.socketRead0 java.net.SocketInputStream.read org.postgresql.core.PGStream.receive "
 	threads := []profile.ThreadDump{

@@ -7,14 +7,14 @@ import (
 	"goprof/profile/naming"
 )
 
-// AwaitsTask reports whether a task of an executor waits for another task. Some thread has to run that one: a
-// FutureTask is a piece of work, where a CompletableFuture may be an answer that comes from elsewhere.
+// AwaitsTask reports whether a task of an executor waits for another task that some thread must run. A FutureTask is
+// such a task. A CompletableFuture is not, because it may be an answer from elsewhere.
 func AwaitsTask(s *profile.Stack) bool {
 	return calls(s, "java.util.concurrent.FutureTask.get") && calls(s, "java.util.concurrent.ThreadPoolExecutor.runWorker")
 }
 
-// MayRunTask reports whether a thread may be at work on a task: it works, or waits inside a task for something
-// else than another task's result. A method of the program is on the stack then.
+// MayRunTask reports whether a thread may be running a task: it works, or waits inside a task for something other than
+// another task's result. Then a method of the program is on the stack.
 func MayRunTask(t *profile.ThreadDump) bool {
 	at := At(t)
 	switch {
@@ -27,7 +27,7 @@ func MayRunTask(t *profile.ThreadDump) bool {
 	return true
 }
 
-// RunsEventLoop reports whether a thread serves many connections by one loop: Netty's, XNIO's (Undertow).
+// RunsEventLoop reports whether a thread serves many connections in one loop: Netty's, XNIO's (Undertow).
 func RunsEventLoop(s *profile.Stack) bool {
 	return calls(s, "io.netty.channel.nio.NioEventLoop.run", "io.netty.channel.epoll.EpollEventLoop.run",
 		"io.netty.channel.SingleThreadIoEventLoop.run", "org.xnio.nio.WorkerThread.run")

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// primitives are the methods in which threads wait: the innermost Java method of a thread that waits is one of these.
-// The names are those of JDK 8 to 27.
+// primitives are the methods in which threads wait: the innermost Java method of a waiting thread is one of these. The
+// names are those of JDK 8 to 27.
 var primitives = methods(
 	"jdk.internal.misc.Unsafe park", "sun.misc.Unsafe park",
 	"java.lang.Object wait wait0",
@@ -31,11 +31,11 @@ var primitives = methods(
 
 func isPrimitive(method string) bool { return primitives.has(method) }
 
-// kind is a way to wait, and the methods of the class library that threads are in then.
+// kind is a way to wait, with the methods of the class library in which threads are then.
 type kind struct {
 	doing   Doing
 	methods methodSet
-	// last: what called such a method does not matter.
+	// last: the callers of such a method do not matter.
 	last bool
 }
 
@@ -43,7 +43,7 @@ type kind struct {
 var queues = []string{"ArrayBlockingQueue", "LinkedBlockingQueue", "LinkedBlockingDeque", "PriorityBlockingQueue",
 	"DelayQueue", "SynchronousQueue", "LinkedTransferQueue", "ScheduledThreadPoolExecutor"}
 
-// kinds: of the methods between the primitive and the program, the outermost says. Process.waitFor waits in a
+// kinds: of the methods between the primitive and the program, the outermost decides. Process.waitFor waits in a
 // Condition, and ThreadPoolExecutor.getTask in a queue.
 var kinds = []kind{
 	{ForName, methods("java.net.InetAddress getAllByName getAllByName0 getByName getLocalHost "+
@@ -95,10 +95,10 @@ func waitOf(names []string, d Doing) Doing {
 	return d
 }
 
-// methodSet has methods by their class. "*" stands for all methods of the class.
+// methodSet has methods by class. "*" stands for all methods of the class.
 type methodSet map[string][]string
 
-// methods makes a methodSet of lines such as "java.lang.Object wait wait0".
+// methods makes a methodSet from lines such as "java.lang.Object wait wait0".
 func methods(lines ...string) methodSet {
 	set := methodSet{}
 	for _, line := range lines {
@@ -138,7 +138,7 @@ var resourceNames = sync.OnceValue(func() (of struct{ pool, work, handOut, workI
 	return of
 })
 
-// handsOut finds the outermost method, of those near the wait, that hands out a resource.
+// handsOut returns the outermost method near the wait that hands out a resource.
 func handsOut(names []string) (from string, at int) {
 	of := resourceNames()
 	for i, name := range names {
@@ -153,8 +153,8 @@ func handsOut(names []string) (from string, at int) {
 	return from, at
 }
 
-// caller returns the first method that does not belong to what hands out: it is of another class and, for packages of
-// three parts or more, of another maker.
+// caller returns the first method outside of the code that hands out the resource. That code is one class, or for a
+// package of three parts or more, all classes that share its first two parts (org.apache).
 func caller(names []string, at int) string {
 	class := names[at][:strings.LastIndexByte(names[at], '.')+1]
 	maker := class
@@ -169,8 +169,8 @@ func caller(names []string, at int) string {
 	return names[at]
 }
 
-// consumer are methods that wait for the next item of a source. Clients that work in the background wait for it as for
-// a result (RedissonBlockingQueue.take).
+// consumer matches methods that wait for the next item of a source. Clients that work in the background wait for it as
+// for a result (RedissonBlockingQueue.take).
 var consumer = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(?:take|poll|receive[a-z]*|dequeue|b?(?:[lrz]|left|right)?(?:pop|move)[a-z]*|` +
 		`bzpop[a-z]*|xread[a-z]*|next|hasNext|waitForNext|next(?:Message|Event|Record|Batch)[a-z]*|consume[a-z]*|fetch|` +

@@ -5,18 +5,18 @@ import (
 	"errors"
 )
 
-// ErrBad is returned for bytes that are no message.
+// ErrBad is returned for bytes that are not a message.
 var ErrBad = errors.New("the bytes are no message of Protocol Buffers")
 
-// Field is one field of a message: Number of the types varint, fixed32 and fixed64, Data of all others. Data is a part
-// of what Each was given.
+// Field is one field of a message. Number is for the types varint, fixed32 and fixed64, and Data for all others. Data
+// is a part of the input of Each.
 type Field struct {
 	ID     int
 	Number uint64
 	Data   []byte
 }
 
-// Each calls visit for each field of a message, until visit says no.
+// Each calls visit for each field of a message, until visit returns false.
 func Each(message []byte, visit func(Field) bool) error {
 	for len(message) > 0 {
 		key, n := binary.Uvarint(message)
@@ -36,7 +36,7 @@ func Each(message []byte, visit func(Field) bool) error {
 	return nil
 }
 
-// value reads a field's value, and returns its length, -1 if it is malformed.
+// value reads a field's value, and returns its length. It is -1 if the value is malformed.
 func (f *Field) value(kind int, from []byte) int {
 	switch {
 	case kind == varint:

@@ -2,7 +2,7 @@
 //
 // The formats that goprof sends have few messages. Generated code for them, with its runtime, would make the program 2
 // MB larger. Tests decode the output of this package with generated code. Input is not trusted: Each reads every byte
-// once at most, and no length leads it out of the message.
+// at most once, and no length leads it out of the message.
 package protobuf
 
 import "encoding/binary"
@@ -19,8 +19,7 @@ func tag(b []byte, field, kind int) []byte {
 	return binary.AppendUvarint(b, uint64(field)<<3|uint64(kind))
 }
 
-// Uint appends a number of type int32, int64, uint64, bool or enum. It does not write 0, which is what a reader
-// assumes.
+// Uint appends a number of type int32, int64, uint64, bool or enum. It does not write 0, which is a reader's default.
 func Uint(b []byte, field int, n uint64) []byte {
 	if n == 0 {
 		return b
@@ -28,7 +27,6 @@ func Uint(b []byte, field int, n uint64) []byte {
 	return binary.AppendUvarint(tag(b, field, varint), n)
 }
 
-// Fixed64 appends a number of type fixed64.
 func Fixed64(b []byte, field int, n uint64) []byte {
 	if n == 0 {
 		return b
@@ -36,7 +34,7 @@ func Fixed64(b []byte, field int, n uint64) []byte {
 	return binary.LittleEndian.AppendUint64(tag(b, field, fixed64), n)
 }
 
-// String appends a text that is not empty.
+// String appends a text. It does not write an empty text.
 func String(b []byte, field int, s string) []byte {
 	if s == "" {
 		return b
@@ -44,17 +42,16 @@ func String(b []byte, field int, s string) []byte {
 	return Text(b, field, s)
 }
 
-// Text appends a text, the empty one too: an entry of a list.
+// Text appends a text, even an empty one: an entry of a list.
 func Text(b []byte, field int, s string) []byte {
 	return append(binary.AppendUvarint(tag(b, field, counted), uint64(len(s))), s...)
 }
 
-// Bytes appends bytes or an encoded message, empty ones too.
+// Bytes appends bytes or an encoded message, even empty ones.
 func Bytes(b []byte, field int, data []byte) []byte {
 	return append(binary.AppendUvarint(tag(b, field, counted), uint64(len(data))), data...)
 }
 
-// Packed appends a list of numbers.
 func Packed[N int32 | int64 | uint64](b []byte, field int, list []N) []byte {
 	if len(list) == 0 {
 		return b
@@ -70,7 +67,6 @@ func Packed[N int32 | int64 | uint64](b []byte, field int, list []N) []byte {
 	return b
 }
 
-// PackedFixed64 appends a list of fixed64.
 func PackedFixed64(b []byte, field int, list []uint64) []byte {
 	if len(list) == 0 {
 		return b

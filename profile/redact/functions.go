@@ -8,7 +8,7 @@ import (
 	"goprof/profile/naming"
 )
 
-// Func redacts a function with its files. The name says which kind of code it is.
+// Func redacts a function with its files. The name shows which kind of code it is.
 func (r *Redactor) Func(f profile.Func) profile.Func {
 	out := f
 	switch {
@@ -44,16 +44,16 @@ func isHex(text string) bool {
 	return len(text) <= 128 && strings.Trim(text, "0123456789abcdefABCDEF") == ""
 }
 
-// offsetOf is native code without a name: libc.so.6+0x12ab.
+// offsetOf matches native code without a name: libc.so.6+0x12ab.
 var offsetOf = regexp.MustCompile(`^([^/\s]+)(\+0x[0-9a-f]{1,16})$`)
 
-// partOf is what compilers and linkers add to a symbol: foo.part.0.constprop.1, foo.cold, memcpy@@GLIBC_2.14. A name
-// with a capital letter may be a class, and Foo.clone a method.
+// partOf matches what compilers and linkers add to a symbol: foo.part.0.constprop.1, foo.cold, memcpy@@GLIBC_2.14. In a
+// name with a capital letter, the match may be a Java method: Foo.clone.
 var partOf = regexp.MustCompile(`(?:\.(?:part|isra|constprop|cold|lto_priv|llvm|clone)\.[0-9]+)+(?:\.cold)?$|@.*$`)
 
 var coldPart = regexp.MustCompile(`^[a-z_][a-z0-9_]*(?:\.[a-z_]+\.[0-9]+)*\.(?:cold|localalias)$`)
 
-// maxSymbol is how long the name of an allowed library's function may be.
+// maxSymbol bounds the name of an allowed library's function.
 const maxSymbol = 4 << 10
 
 func (r *Redactor) nativeIn(name, module string) string {
@@ -61,7 +61,7 @@ func (r *Redactor) nativeIn(name, module string) string {
 		return r.file(m[1]) + m[2]
 	}
 	if r.library(module) && len(name) <= maxSymbol && isSymbol(name) {
-		// Other tools write this for code that the JVM has generated, too.
+		// Other tools also write this for code that the JVM has generated.
 		if isJava(partOf.ReplaceAllString(name, "")) && !coldPart.MatchString(name) {
 			return r.Method(name)
 		}
@@ -70,14 +70,14 @@ func (r *Redactor) nativeIn(name, module string) string {
 	return r.part(name, kindNative, codeWords)
 }
 
-// isSymbol reports whether a name has the characters of C++'s names.
+// isSymbol reports whether a name only has the characters of C++ names.
 func isSymbol(name string) bool {
 	return !strings.ContainsFunc(name, func(c rune) bool {
 		return c >= 0x80 || !isWord(c) && !strings.ContainsRune(" .,:;<>()[]{}*&+-=!~|^%/$@#?'", c)
 	})
 }
 
-// native returns a function without a library. Names that the JVM and every C program have stay.
+// native returns a function without a library. Names in the JVM and in every C program stay.
 func (r *Redactor) native(name string) string {
 	if m := offsetOf.FindStringSubmatch(name); m != nil {
 		return r.file(m[1]) + m[2]
@@ -105,8 +105,8 @@ func (r *Redactor) isCode(word string) bool {
 	return true
 }
 
-// jvmNames are names in the JVM's C++ and its launcher. They stay if a function has no library. Other names are looked
-// up part by part.
+// jvmNames are names in the JVM's C++ code and its launcher. They stay if a function has no library. Other names are
+// looked up part by part.
 var jvmNames = setOf(`JLI_Launch JavaMain ThreadJavaMain ContinueInNewThread ContinueInNewThread0 CallJavaMainInNewThread
 	JVMInit thread_native_entry java_start Thread call_run JavaThread thread_main_inner JavaCalls call_helper call_virtual
 	call_static call_special os os_exception_wrapper jni_invoke_static Monitor Mutex MutexLocker ObjectMonitor
@@ -125,7 +125,7 @@ func (r *Redactor) bracket(label string) string {
 		if t.JavaName == "" {
 			return label
 		}
-		return "[" + r.ThreadName(t.JavaName) + label[1+len(t.JavaName):] // the name stands first
+		return "[" + r.ThreadName(t.JavaName) + label[1+len(t.JavaName):] // the name comes first
 	}
 	if naming.IsThreadLabel(label) { // the label of a pool: [http-* tid=*]
 		inner := label[1 : len(label)-1]
@@ -159,7 +159,7 @@ func isIO(what string) bool {
 	return ok
 }
 
-// ownTarget reports whether a name in brackets is goprof's own: [pipe]. IPv6 addresses with a port also have brackets.
+// ownTarget matches names in brackets that are goprof's own: [pipe]. IPv6 addresses with a port also have brackets.
 var ownTarget = regexp.MustCompile(`^\[[a-z_ ]+\]$`)
 
 // Target returns a file, a host or a peer.
@@ -173,7 +173,7 @@ func (r *Redactor) Target(name string) string {
 	return r.hash.of(kindWord, name)
 }
 
-// The ends of Java's frames in collapsed files (output.Collapsed).
+// The suffixes of Java frames in collapsed files (output.Collapsed).
 var javaSuffix = regexp.MustCompile(`_\[([j10ik])\]$`)
 
 // Label redacts a frame of a collapsed file.

@@ -19,33 +19,33 @@ var logWords = func() map[string]bool {
 var moreWords string
 
 var (
-	// lineTime is the time at which a line of a log begins, or the age of the JVM.
+	// lineTime matches the time at the beginning of a line of a log, or the age of the JVM.
 	lineTime = regexp.MustCompile(`^\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?|` +
 		`^\[\d{1,9}\.\d{3}s\]|^Event: \d{1,9}\.\d{3}\b`)
-	// memoryDump is a line that shows bytes of memory. They may be text.
+	// memoryDump matches a line with bytes of memory, which may be text.
 	memoryDump = regexp.MustCompile(`^(?:=>)?\s*0x[0-9a-f]{8,16}:\s`)
-	// setting is a line of the environment or of properties, or one that holds a command line, with all that is its
-	// value. A line of registers begins likewise: RAX=0x.
+	// setting matches a line of the environment or of properties, or one with a command line, and its whole value. It does
+	// not match a line of registers: RAX=0x.
 	setting = regexp.MustCompile(`^\s*(?:export\s+)?(?:[A-Za-z_][\w.-]*=([^0].*|0(?:[^x].*)?)|` +
 		`(?:jvm_args|java_command|java_class_path[^:]*|Command Line):(.+))$`)
-	// plainNumber is what a line says of the JVM: its address space, offsets, short fractions, seconds, sizes, process
-	// and thread. Linux numbers processes up to 4194304 (PID_MAX_LIMIT).
+	// plainNumber matches numbers about the JVM: addresses, offsets, short fractions, seconds, sizes, process and thread.
+	// Linux numbers processes up to 4194304 (PID_MAX_LIMIT).
 	plainNumber = regexp.MustCompile(`\[0x[0-9a-f]{8,16}, ?0x[0-9a-f]{8,16}\)|` +
 		`\b0x(?:0{0,4}7[ef][0-9a-f]{10}|0{0,16}[0-9a-f]{1,6})\b|\b[pt]id=\d{1,7}\b|\b\d{1,4}\.\d{1,3}\b|` +
 		`\b\d{1,9}\.\d{1,9} sec(?:ond)?s\b|\b\d{1,10}K->\d{1,10}K(?:\(\d{1,10}K\))?|\(\d{1,10}k free\)|` +
 		`\b(?:total|reserved|committed|used|capacity|physical|size|free)[ =:]+\d{1,10}[KkM][Bb]?\b`)
-	// stackFrame is a frame of a stack trace.
+	// stackFrame matches a frame of a stack trace.
 	stackFrame = regexp.MustCompile(`^(\s*at )([\w$.@-]*/)*([\w$.]+)\.([\w$<>]+)\(([\w$]+\.\w+)((?::\d+)?\))`)
-	// nativeFrame is a frame of native code in a crash file.
+	// nativeFrame matches a frame of native code in a crash file.
 	nativeFrame = regexp.MustCompile(`^((?:# )?[CVv]  \[)([\w.+-]+?)(\+0x[0-9a-f]+\]\s+)(\S.*?)(\+0x[0-9a-f]+)?$`)
-	// javaVersion is the line of a crash file that names the JVM.
+	// javaVersion matches the line of a crash file that names the JVM.
 	javaVersion = regexp.MustCompile(`^# (?:JRE version|Java VM): `)
-	// longNumber may be the number of a customer, a card or an order, with letters behind it, too.
+	// longNumber matches numbers that may identify a customer, a card or an order, even with letters after them.
 	longNumber = regexp.MustCompile(`\b\d{5,}[A-Za-z]{0,3}\b`)
 )
 
-// Line redacts a line of a log, or of a file that a JVM wrote when it died. Its time stays, and words that nearly all
-// logs have. Parts that are known to hold secrets are replaced as a whole.
+// Line redacts a line of a log, or of a file that a JVM wrote when it died. Its time stays, and so do words that nearly
+// all logs have. Parts that are known to contain secrets are replaced as a whole.
 func (r *Redactor) Line(text string) string {
 	if head := memoryDump.FindString(text); head != "" {
 		return head + "(left out)"

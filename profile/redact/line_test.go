@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLineStays: what a line of a log says of the JVM and of its time stays.
+// TestLineStays: facts about the JVM and the time of a line stay.
 func TestLineStays(t *testing.T) {
 	r := redactor()
 	for _, line := range []string{
@@ -27,7 +27,7 @@ func TestLineStays(t *testing.T) {
 	}
 }
 
-// TestLineSecrets: names of an application, its data, and what looks like a secret do not stay.
+// TestLineSecrets: names of an application, its data, and possible secrets do not stay.
 func TestLineSecrets(t *testing.T) {
 	r := redactor()
 	for line, secrets := range map[string]string{

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// openPackages are the packages of the JDK, and of open-source projects whose names do not reveal who uses them.
+// openPackages are the packages of the JDK, and of open-source projects whose names do not reveal their users.
 var openPackages = strings.Fields(`
 	java javax jdk sun com.sun netscape.javascript org.ietf.jgss org.w3c.dom org.xml.sax jakarta org.jcp
 	kotlin kotlinx scala groovy clojure org.codehaus org.jruby org.python
@@ -21,7 +21,7 @@ var openPackages = strings.Fields(`
 	org.openjdk.jmh com.hazelcast org.infinispan net.sf.ehcache org.ehcache org.jgroups com.esotericsoftware.kryo
 	org.msgpack com.github.luben.zstd net.jpountz org.xerial.snappy org.rocksdb com.sun.jna org.graalvm com.oracle.svm`)
 
-// deniedPackages lie below the packages above, and hold what an application's authors wrote. Scripts, mocks, proxies
+// deniedPackages are below the packages above, and contain code of an application's authors. Scripts, mocks, proxies
 // and functions of an application are compiled into some of them, with its names.
 var deniedPackages = strings.Fields(`org.apache.jsp org.apache.pages jdk.proxy.user jdk.nashorn.internal.scripts
 	org.python.pycode org.mockito.codegen org.jboss.weldx org.jboss.weld.proxies org.jboss.weld.generated
@@ -38,7 +38,7 @@ var openLibraries = strings.Fields(`
 	libsnappy*.so* libnetty*.so libjnidispatch* librocksdbjni* libasyncProfiler.so libjemalloc.so* libtcmalloc*.so*
 	linux-vdso.so* [vdso] [vsyscall] [kernel] [kernel.kallsyms] kernel vmlinux anon [anon] perf-map`)
 
-// topLevels are first words of package names. They reveal nothing.
+// topLevels are first words of package names that reveal nothing.
 var topLevels = setOf(`com org net io de fr uk co eu us edu gov app dev main`)
 
 // methodWords are names of methods that half of all programs have.
@@ -46,7 +46,7 @@ var methodWords = setOf(`init clinit main run call get set put add remove apply 
 	lambda access new static dispose next hasNext iterator equals hashCode toString compare compareTo start stop
 	execute submit read write flush accept process handle doRun`)
 
-// classWords are what compilers and frameworks add to a class.
+// classWords are what compilers and frameworks add to the name of a class.
 var classWords = setOf(`Lambda Proxy EnhancerBySpringCGLIB FastClassBySpringCGLIB SpringCGLIB CGLIB ByteBuddy
 	HibernateProxy HibernateInstantiator anonfun anonfunction Companion DefaultImpls WhenMappings EntriesMappings
 	package module info jvst javassist MethodAccess ConstructorAccess Main Builder Impl Test
@@ -71,7 +71,8 @@ var threadWords = setOf(`pool thread threads worker workers exec executor execut
 	coroutine dispatchers watch watcher watchdog file filesystem delivery metrics reporter telemetry exporter batch span
 	localhost tid starter test runner jvm os native wait tasks vert eventloop internal blocking readingthread periodictask`)
 
-// codeWords are words in names of HotSpot's stubs, the C library and the kernel. They count if a function has no file.
+// codeWords are words in names of HotSpot's stubs, the C library and the kernel. They are used if a function has no
+// file.
 var codeWords = setOf(`stubroutines stub stubs initial continuation final routines interpreter call adapters adapter i2c
 	c2i vtable itable runtime deopt uncommon trap exception blob safepoint handler polling page return resolve opt virtual
 	static wrong method ic miss icmiss slow fast path arraycopy jbyte jshort jint jlong oop disjoint conjoint arrayof
@@ -92,7 +93,7 @@ var codeWords = setOf(`stubroutines stub stubs initial continuation final routin
 //go:embed words.txt
 var ownWords string
 
-// textWords are the words of goprof's own messages: its sentences stay readable.
+// textWords are the words of goprof's own messages, whose sentences stay readable.
 var textWords = setOf(strings.ToLower(ownWords))
 
 func setOf(words string) map[string]bool {

@@ -27,7 +27,7 @@ var primitives = setOf(`boolean byte char short int long float double void`)
 // Method redacts the name of a method with its class: com.example.Shop.pay.
 func (r *Redactor) Method(name string) string { return r.java(name, true) }
 
-// MethodOf redacts a method's name alone. class is the name of its class, not redacted.
+// MethodOf redacts only a method's name. class is the name of its class, not redacted.
 func (r *Redactor) MethodOf(class, method string) string {
 	if r.isOpen(class) && isIdentifier(method) {
 		return r.withoutAddresses(method)
@@ -40,7 +40,7 @@ func (r *Redactor) java(name string, method bool) string {
 	if r.isOpen(name) && isIdentifier(name) {
 		return r.withoutAddresses(name)
 	}
-	stem := len(name) // a Kotlin or Scala name may have dots behind its parameters
+	stem := len(name) // a Kotlin or Scala name may have dots after its parameters
 	if paren := strings.IndexAny(name, "( "); paren > 0 {
 		stem = paren
 	}
@@ -126,11 +126,11 @@ func below(name string, packages []string) bool {
 	return false
 }
 
-// maxName bounds the length of an allowed name: javac's limit is far above what people write.
+// maxName bounds the length of an allowed name. javac's limit is far above real names.
 const maxName = 1 << 10
 
-// isIdentifier reports whether a name has only characters of Java's names as the JVM and goprof spell them. In an
-// allowed package other characters may be any text.
+// isIdentifier reports whether a name only has characters of Java names in the spelling of the JVM and goprof. In an
+// allowed package, a name with other characters may be any text.
 func isIdentifier(name string) bool {
 	return len(name) <= maxName && !strings.ContainsFunc(name, func(c rune) bool {
 		return c >= utf8.RuneSelf || !isWord(c) && !strings.ContainsRune("./$<>+[]-,()", c)
@@ -159,7 +159,7 @@ func (r *Redactor) Descriptor(text string) string {
 		c := text[at]
 		if c != 'L' {
 			if !strings.ContainsRune("()[ZBCSIJFDV", rune(c)) {
-				return b.String() // no descriptor: the rest is removed
+				return b.String() // not a descriptor: the rest is removed
 			}
 			b.WriteByte(c)
 			continue
@@ -174,8 +174,8 @@ func (r *Redactor) Descriptor(text string) string {
 	return b.String()
 }
 
-// Source redacts the name of a source file: the class's name with the file's ending. open says that the class stays
-// readable.
+// Source redacts the name of a source file: it gets the class's pseudonym and keeps its extension. open: the class
+// stays readable.
 func (r *Redactor) Source(file string, open bool) string {
 	if file == "" || open && isIdentifier(file) && !strings.Contains(file, "/") {
 		return file

@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Policy says what stays readable. The zero value allows nothing but the shape of names.
+// Policy is what stays readable. The zero value allows only the shape of names.
 type Policy struct {
-	// Packages are the packages whose names stay, with all below them.
+	// Packages are the packages whose names stay, with everything below them.
 	Packages []string
-	// Denied are packages below Packages whose names do not stay: org.apache.jsp holds pages of the application.
+	// Denied are packages below Packages whose names do not stay: org.apache.jsp contains pages of the application.
 	Denied []string
-	// Libraries are patterns (path.Match) of the files of native code whose names and functions stay.
+	// Libraries are patterns (path.Match) of files of native code. Names and functions of these files stay.
 	Libraries []string
 	// Words stay in all texts. They are in lower case.
 	Words []string
-	// KeyFile is the file of the key, empty if the policy does not say.
+	// KeyFile is the file of the key. It is empty if the policy has none.
 	KeyFile string
 }
 
-// Default is the policy without a file.
+// Default returns the policy without a file.
 func Default() *Policy {
 	return &Policy{Packages: slices.Clone(openPackages), Denied: slices.Clone(deniedPackages),
 		Libraries: slices.Clone(openLibraries)}
@@ -35,7 +35,7 @@ const (
 	maxPolicyLine  = 1 << 10
 )
 
-// ParsePolicy reads a policy: a line for each rule, '#' begins a comment.
+// ParsePolicy reads a policy with one rule in each line. '#' begins a comment.
 //
 //	allow package com.example.oss
 //	deny package org.apache.custom

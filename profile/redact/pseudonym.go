@@ -20,8 +20,9 @@ const (
 	kindWord    = 'w'
 )
 
-// The rest of a pseudonym is digits and letters in turn, so that it is no word of any language, and no two letters of a
-// word stand together in it. 200^6 of them make two equal ones unlikely: 1 in 13,000 among 100,000 words.
+// The rest of a pseudonym alternates digits and letters, so that it is not a word of any language, and has no two
+// consecutive letters of the original word. With 200^6 of them, two equal ones are unlikely: 1 in 13,000 among 100,000
+// words.
 const (
 	pseudonymPairs   = 6
 	pseudonymLetters = "bcdfghjkmnpqrstvwxyz"
@@ -31,7 +32,7 @@ const (
 // PseudonymLength is the length of all pseudonyms, in bytes.
 const PseudonymLength = 1 + 2*pseudonymPairs
 
-// KeySize is how many bytes a key should have at least.
+// KeySize is the least recommended size of a key in bytes.
 const KeySize = 16
 
 type hasher struct {
@@ -40,14 +41,14 @@ type hasher struct {
 	told func(pseudonym, word string)
 }
 
-// maxKept bounds how many words are remembered, of some 100 bytes each.
+// maxKept bounds the remembered words, of some 100 bytes each.
 const maxKept = 1 << 18
 
 func newHasher(key []byte) hasher {
 	return hasher{mac: hmac.New(sha256.New, key), kept: make(map[string]string)}
 }
 
-// of returns the pseudonym of a word. It differs between kinds only in the first letter.
+// of returns the pseudonym of a word. It only differs between kinds in the first letter.
 func (h *hasher) of(kind byte, word string) string {
 	rest, ok := h.kept[word]
 	if !ok {
@@ -64,7 +65,7 @@ func (h *hasher) of(kind byte, word string) string {
 	return p
 }
 
-// make hashes a word, and hashes again as long as the pseudonym contains four characters of the word in a row.
+// make hashes a word. It repeats the hash as long as the pseudonym contains four consecutive characters of the word.
 func (h *hasher) make(word string) (p string) {
 	for try := byte(0); ; try++ {
 		h.mac.Reset()
@@ -77,7 +78,7 @@ func (h *hasher) make(word string) (p string) {
 	}
 }
 
-// spell writes the beginning of a sum. 65,536 is no multiple of 200. So some pairs are a third of a percent more
+// spell writes the beginning of a hash. 65,536 is not a multiple of 200. So some pairs are a third of a percent more
 // likely, which helps no attacker.
 func spell(sum []byte) string {
 	var b strings.Builder
@@ -89,10 +90,10 @@ func spell(sum []byte) string {
 	return b.String()
 }
 
-// leastShared is how many characters in a row give a word away.
+// leastShared is how many consecutive characters reveal a word.
 const leastShared = 4
 
-// shares reports whether a pseudonym contains so many successive characters of a word.
+// shares reports whether a pseudonym contains leastShared consecutive characters of a word.
 func shares(p, word string) bool {
 	word = strings.ToLower(word)
 	for i := 0; i+leastShared <= len(p); i++ {

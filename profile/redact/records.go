@@ -61,11 +61,10 @@ func (r *Redactor) Version(text string) string {
 	})
 }
 
-// maxVersionWord is how long a word with a digit may be in a version: 20260115T1200.
+// maxVersionWord bounds a word with a digit in a version: 20260115T1200.
 const maxVersionWord = 13
 
-// isRelease reports whether a word is digits, with no other letters between them than versions have: 0_412, b08,
-// 1deb12u1.
+// isRelease reports whether a word consists of digits and only such letters as versions have: 0_412, b08, 1deb12u1.
 func isRelease(word string) bool {
 	if len(word) > maxVersionWord || !isASCII(word) || !strings.ContainsAny(word, "0123456789") {
 		return false
@@ -93,12 +92,12 @@ var versionWords = setOf(`OpenJDK Java HotSpot TM Server Client VM Bit mixed mod
 	BiSheng Loongson JetBrains s r o jcef DCEVM adhoc buildd Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec vs
 	tiered compressed oops class ptrs gc parallel serial shenandoah`)
 
-// Sample redacts a sample. The result shares only numbers with the given sample.
+// Sample redacts a sample. The result only shares numbers with the given sample.
 func (r *Redactor) Sample(s *profile.Sample, f *Functions) profile.Sample {
 	out := *s
-	out.Unread = nil // it would read the names as they were
+	out.Unread = nil // it would read the original names
 	out.Thread = f.thread(s.Thread)
-	out.Link, out.WakerLink = profile.Link{}, profile.Link{} // by it a customer's traces are found
+	out.Link, out.WakerLink = profile.Link{}, profile.Link{} // with it, a customer's traces could be found
 
 	if s.IO != nil {
 		call := *s.IO
@@ -122,7 +121,7 @@ func (r *Redactor) Sample(s *profile.Sample, f *Functions) profile.Sample {
 	return out
 }
 
-// Functions remembers the redacted functions and threads: the same function gives the same pointer again.
+// Functions caches the redacted functions and threads: the same function always gives the same pointer.
 type Functions struct {
 	r       *Redactor
 	known   map[*profile.Func]*profile.Func
@@ -131,7 +130,6 @@ type Functions struct {
 	stack   profile.Stack
 }
 
-// Functions makes an empty memory.
 func (r *Redactor) Functions() *Functions {
 	return &Functions{r: r, known: make(map[*profile.Func]*profile.Func),
 		threads: make(map[profile.Thread]profile.Thread)}
@@ -151,13 +149,12 @@ func (f *Functions) thread(t profile.Thread) profile.Thread {
 	return profile.Cached(f.threads, maxKept, t, func() profile.Thread { return f.r.Thread(t) })
 }
 
-// Summary redacts the account of a run.
 func (r *Redactor) Summary(s *profile.Summary) *profile.Summary {
 	if s == nil {
 		return nil
 	}
 	out := *s
-	out.Meta, out.Of = r.Meta(s.Meta), "" // the file may be given away under another name
+	out.Meta, out.Of = r.Meta(s.Meta), "" // the file may be passed on under another name
 	out.Notes = r.Notes(s.Notes)
 	out.Doubts, out.Cures = r.texts(s.Doubts), r.texts(s.Cures)
 	out.Hottest, out.States = r.parts(s.Hottest), r.parts(s.States)
@@ -196,7 +193,6 @@ func (r *Redactor) Summary(s *profile.Summary) *profile.Summary {
 	return &out
 }
 
-// Notes redacts the notes of a run.
 func (r *Redactor) Notes(all []profile.Note) []profile.Note {
 	out := make([]profile.Note, len(all))
 	for i, n := range all {
@@ -290,7 +286,7 @@ func (r *Redactor) signal(s *profile.Signal) *profile.Signal {
 	return &out
 }
 
-// Where redacts what an address lies in: a file, or words.
+// Where redacts the place of an address: a file, or words.
 func (r *Redactor) Where(text string) string {
 	if r.library(text) || isFile(text) || strings.Contains(text, ".so") {
 		return r.Path(text)
@@ -321,7 +317,7 @@ func (r *Redactor) dumped(t *profile.ThreadDump, f *Functions) {
 	}
 }
 
-// compiling begins the state of a compiler's thread. The method that it compiles follows.
+// compiling begins the state of a compiler thread. The method that it compiles follows.
 const compiling = "compiling "
 
 func (r *Redactor) threadState(state string) string {
@@ -331,7 +327,6 @@ func (r *Redactor) threadState(state string) string {
 	return r.Text(state)
 }
 
-// Heap redacts what fills a heap.
 func (r *Redactor) Heap(h *profile.Heap) {
 	h.MainClass = r.Program(h.MainClass)
 	for i := range h.Classes {
@@ -344,7 +339,6 @@ func (r *Redactor) Heap(h *profile.Heap) {
 	h.Notes = r.texts(h.Notes)
 }
 
-// Memory redacts where memory is.
 func (r *Redactor) Memory(m *profile.Memory) {
 	m.MainClass = r.Program(m.MainClass)
 	for i := range m.Parts {
@@ -362,7 +356,6 @@ func (r *Redactor) Memory(m *profile.Memory) {
 	m.Notes = r.texts(m.Notes)
 }
 
-// Triage redacts the result of a triage.
 func (r *Redactor) Triage(t *profile.Triage) {
 	for i := range t.Findings {
 		f := &t.Findings[i]
@@ -374,7 +367,6 @@ func (r *Redactor) Triage(t *profile.Triage) {
 	}
 }
 
-// HeapHeld redacts who holds objects.
 func (r *Redactor) HeapHeld(h *profile.HeapHeld) {
 	h.MainClass = r.Program(h.MainClass)
 	if h.Growth != nil {

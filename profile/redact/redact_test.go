@@ -40,7 +40,7 @@ func TestReadable(t *testing.T) {
 	}
 }
 
-// TestShape: the kind and the place of names stay, and nothing else of them.
+// TestShape: only the kind and the place of names stay.
 func TestShape(t *testing.T) {
 	r := redactor()
 	for _, row := range []struct{ name, shape string }{
@@ -78,7 +78,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// shapeOf replaces each pseudonym by its first letter.
+// shapeOf replaces each pseudonym with its first letter.
 func shapeOf(text string) string {
 	r := redactor()
 	return each(text, func(word string, _ int) string {
@@ -106,7 +106,7 @@ func TestSameWordSamePseudonym(t *testing.T) {
 	}
 }
 
-// TestReversal: the pairs that Tell was given lead back to every word.
+// TestReversal: the pairs that Tell gets lead back to every word.
 func TestReversal(t *testing.T) {
 	r := redactor()
 	words := map[string]string{}
@@ -163,11 +163,11 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// secretLetters make words that are in no list: no pseudonym has two of these letters in a row, and no list has one
-// of these runs.
+// secretLetters make words that are in no list: no pseudonym has two of these letters in a row, and no list has such a
+// run.
 const secretLetters = "QXKqxkäöüß漢字"
 
-// TestNothingSurvives puts random names in all places of names. No four characters of a secret survive.
+// TestNothingSurvives puts random names in all places of names. No four consecutive characters of a secret stay.
 func TestNothingSurvives(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	r := redactor()
@@ -186,7 +186,7 @@ func TestNothingSurvives(t *testing.T) {
 	}
 }
 
-// survives finds four characters in a row of a secret.
+// survives returns four consecutive characters of a secret that stayed.
 func survives(got, secret string) string {
 	all := []rune(strings.ToLower(secret))
 	got = strings.ToLower(got)
@@ -225,7 +225,7 @@ func everywhere(r *Redactor, s string) []string {
 		m.Host + m.MainClass + m.JVM, r.Version("17 " + s)}
 }
 
-// FuzzRedact: whatever stands around a secret, nothing panics, grows without bounds, or lets the secret through.
+// FuzzRedact: with any text around a secret, nothing panics, grows without bounds, or reveals the secret.
 func FuzzRedact(f *testing.F) {
 	for _, seed := range []string{"", "com.acme.Shop", "[[[L;", "[a tid=1]", "/a/b/../c d", "a@b.c", "(((((",
 		"lambda$x$1", "\x00\xff",
@@ -285,7 +285,7 @@ func TestOwnFiles(t *testing.T) {
 	}
 }
 
-// TestHeapHeld: the program's classes, fields, threads and methods are told nowhere. The JDK's are.
+// TestHeapHeld: no classes, fields, threads and methods of the program stay, but those of the JDK do.
 func TestHeapHeld(t *testing.T) {
 	link := profile.HeapLink{Kind: profile.LinkLoaded, Class: "acme.Vault", Field: "goldBars", Loader: "acme.VaultLoader"}
 	h := &profile.HeapHeld{MainClass: "acme.Bank",

@@ -10,7 +10,7 @@ import (
 type Redactor struct {
 	policy *Policy
 	hash   hasher
-	words  map[string]bool // that the policy allows everywhere
+	words  map[string]bool // allowed everywhere by the policy
 	denied []string
 	open   []string
 }
@@ -24,8 +24,8 @@ func New(p *Policy, key []byte) *Redactor {
 	return r
 }
 
-// Tell is called with each pseudonym and the word that it replaces, perhaps more than once. With these pairs, the
-// redaction can be reversed.
+// Tell sets a function that gets each pseudonym with the word that it replaces, possibly more than once. With these
+// pairs, the redaction can be reversed.
 func (r *Redactor) Tell(told func(pseudonym, word string)) { r.hash.told = told }
 
 // isWord reports whether a character belongs to a word. All characters beyond ASCII do, so that none of them stays.
@@ -34,12 +34,12 @@ func isWord(c rune) bool {
 		c < ' ' || c == 0x7f
 }
 
-// maxPunctuation is how many characters of punctuation in a row stay: " && " of a command.
+// maxPunctuation bounds the consecutive characters of punctuation that stay: " && " in a command.
 const maxPunctuation = 4
 
 const maxWords = 1 << 16
 
-// each cuts a text into words and separators, and replaces the words. Long runs of punctuation are shortened.
+// each cuts a text into words and separators, and replaces the words. It shortens long runs of punctuation.
 func each(text string, replace func(word string, at int) string) string {
 	var b strings.Builder
 	words := 0
@@ -75,7 +75,7 @@ func firstRune(text string) rune {
 	return c
 }
 
-// maxDigits is how many digits of a number stay, such as those of a port or of a thread's number in its pool.
+// maxDigits bounds the digits of a number that stays, such as a port or a thread's number in its pool.
 const maxDigits = 4
 
 // number redacts a word of digits. It replaces long numbers and addresses. ok is false if the word is not a number.
@@ -94,7 +94,7 @@ func (r *Redactor) number(word string) (text string, ok bool) {
 	return r.hash.of(kindNumber, word), true
 }
 
-// allowed reports whether a word stays by one of the lists, as it is or with a short number behind it.
+// allowed reports whether a word stays because it is in one of the lists, alone or with a short number after it.
 func (r *Redactor) allowed(word string, list map[string]bool) bool {
 	stem := strings.TrimRight(word, "0123456789")
 	if len(word)-len(stem) > maxDigits {
@@ -104,7 +104,7 @@ func (r *Redactor) allowed(word string, list map[string]bool) bool {
 	return stem == "" || list[stem] || list[word] || r.words[lower] || r.words[strings.ToLower(word)]
 }
 
-// library reports whether the file of native code may be named.
+// library reports whether the name of a file of native code may stay.
 func (r *Redactor) library(name string) bool {
 	base := path.Base(name)
 	base = strings.TrimSuffix(base, " (deleted)")
@@ -122,7 +122,7 @@ func (r *Redactor) library(name string) bool {
 // maxOpen bounds the length of a name that a pattern allows.
 const maxOpen = 64
 
-// plain reports whether a file's name looks like the name of a library: a pattern with '*' lets through anything.
+// plain reports whether a file's name looks like a library's: a pattern with '*' allows any text.
 func plain(base string) bool {
 	return len(base) <= maxOpen && !strings.ContainsFunc(base, func(c rune) bool {
 		return c >= utf8.RuneSelf || !isWord(c) && !strings.ContainsRune(".-+[]", c)

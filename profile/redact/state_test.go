@@ -7,7 +7,7 @@ import (
 	"goprof/profile"
 )
 
-// TestDumpHasNoNames: the state of a compiler's thread tells which method it compiles.
+// TestDumpHasNoNames: the state of a compiler thread contains the method that it compiles.
 func TestDumpHasNoNames(t *testing.T) {
 	r := redactor()
 	d := &profile.Dump{Threads: []profile.ThreadDump{{State: "compiling C2 com.qxzz.Qxzz.qxzzPay"}},
@@ -38,7 +38,7 @@ func TestDumpHasNoNames(t *testing.T) {
 	}
 }
 
-// TestLabelsOfThreads: the name of a thread may be a part of what goprof appends to it.
+// TestLabelsOfThreads: the name of a thread may equal a part of the text that goprof appends to it.
 func TestLabelsOfThreads(t *testing.T) {
 	r := redactor()
 	for label, shape := range map[string]string{"[qxzz tid=4711]": "[t tid=4711]", "[id tid=4711]": "[t tid=4711]",
@@ -49,7 +49,7 @@ func TestLabelsOfThreads(t *testing.T) {
 	}
 }
 
-// TestThreadsLikePackages: a thread's name may begin like an open package. If it is no class, it is arbitrary text.
+// TestThreadsLikePackages: a thread's name may begin like an open package. If it is not a class, it is arbitrary text.
 func TestThreadsLikePackages(t *testing.T) {
 	r := redactor()
 	for name, shape := range map[string]string{"kotlinx.coroutines.DefaultExecutor": "kotlinx.coroutines.DefaultExecutor",
@@ -60,7 +60,7 @@ func TestThreadsLikePackages(t *testing.T) {
 	}
 }
 
-// TestJavaInLibraries: other tools say that Java code lies in the program's own file, or in libjvm.so.
+// TestJavaInLibraries: other tools place Java code in the program's own file, or in libjvm.so.
 func TestJavaInLibraries(t *testing.T) {
 	r := redactor()
 	for name, shape := range map[string]string{"com.qxzz.Qxzz.pay": "com.p.C.m", "JavaMain": "JavaMain",
@@ -102,7 +102,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestCompiledForUsers: some packages of others have names of an application in them.
+// TestCompiledForUsers: some open packages contain names of an application.
 func TestCompiledForUsers(t *testing.T) {
 	r := redactor()
 	for _, name := range []string{"jdk.nashorn.internal.scripts.Script$qxzz.qxzz", "org.mockito.codegen.Qxzz$1.a",

@@ -9,7 +9,7 @@ import (
 // Text redacts a sentence: goprof's own words and names that the policy allows stay.
 func (r *Redactor) Text(text string) string { return r.sentence(text, textWords) }
 
-// sentence is Text with other words that stay.
+// sentence is Text with another list of words that stay.
 func (r *Redactor) sentence(text string, open map[string]bool) string {
 	text = r.hideAddresses(text)
 	var b strings.Builder
@@ -23,10 +23,10 @@ func (r *Redactor) sentence(text string, open map[string]bool) string {
 	return b.String()
 }
 
-// names matches what in a text is a path or has dots in it.
+// names matches paths and names with dots in a text.
 var names = regexp.MustCompile(`(?:~|\.\.?)?/[^\s:;,"'<>()]+|[A-Za-z_][\w$]*(?:[./][\w$<>]+)+`)
 
-// named redacts a path or a qualified name. What is surely neither loses all words that are not allowed.
+// named redacts a path or a qualified name. A text that is certainly neither loses all words that are not allowed.
 func (r *Redactor) named(text string, open map[string]bool) string {
 	tail := ""
 	if end := strings.TrimRight(text, ".,"); end != text {
@@ -49,8 +49,7 @@ func (r *Redactor) named(text string, open map[string]bool) string {
 	return r.Class(text) + tail
 }
 
-// ownOutputs are the files in the commands that triage proposes. The first is how "goprof record" names its file by
-// itself.
+// ownOutputs are the files in the commands that triage proposes. The first is the default file name of "goprof record".
 var ownOutputs = setOf("out.collapsed gc.jfr")
 
 // hasClass reports whether a part of a name begins with a capital letter, as classes do.
@@ -63,7 +62,7 @@ func hasClass(name string) bool {
 	return false
 }
 
-// loose is text without names.
+// loose redacts text without names.
 func (r *Redactor) loose(text string, open map[string]bool) string {
 	return each(text, func(word string, at int) string {
 		if r.isPseudonym(word) {
@@ -82,11 +81,11 @@ func (r *Redactor) loose(text string, open map[string]bool) string {
 	})
 }
 
-// partOfName are the characters before a number that belongs to a name, as of an order or a customer: order-12345678,
+// partOfName are the characters before a number that belongs to a name, such as an order or a customer: order-12345678,
 // "12345678".
 const partOfName = "-\"'@"
 
-// isFigure reports whether a word is a number as in goprof's sentences: up to 12 digits, perhaps with a unit.
+// isFigure reports whether a word is a number as in goprof's sentences: up to 12 digits, possibly with a unit.
 func isFigure(word string) bool {
 	digits := strings.TrimLeft(word, "0123456789")
 	n := len(word) - len(digits)
@@ -100,7 +99,7 @@ var openFolders = setOf(`/ /usr /lib /lib64 /usr/lib /usr/lib64 /usr/lib/x86_64-
 	/usr/lib/aarch64-linux-gnu /lib/aarch64-linux-gnu /tmp /dev/shm /usr/local/lib /opt /var/tmp`)
 
 // Path redacts a file's name with its folders. The folders become one pseudonym. The name of an allowed library stays,
-// and so does the ending of a name.
+// and so does a name's extension.
 func (r *Redactor) Path(name string) string {
 	if name == "" || name == "/" {
 		return name
@@ -122,7 +121,7 @@ func (r *Redactor) Path(name string) string {
 	return b.String()
 }
 
-// fileEnds are extensions that show only a file's type.
+// fileEnds are extensions that only show a file's type.
 var fileEnds = setOf(`so jar war jfr collapsed html svg json gz pb log txt xml properties conf hprof class java jsa zip`)
 
 func (r *Redactor) file(base string) string {
@@ -144,8 +143,8 @@ func (r *Redactor) file(base string) string {
 	return r.part(base, kind, nil) + ends
 }
 
-// JVMText redacts a text that should come from the JVM or goprof: the name of a phase, a flag, a reason. The text stays
-// if it has the form of such a text.
+// JVMText redacts a text that should come from the JVM or goprof: the name of a phase, a flag, a reason. It stays if it
+// has the form of such a text.
 func (r *Redactor) JVMText(text string) string {
 	if len(text) > maxOpen || strings.ContainsFunc(text, func(c rune) bool {
 		return !isWord(c) && !strings.ContainsRune(" ()-:#.,+/<>=%'", c)
@@ -155,14 +154,13 @@ func (r *Redactor) JVMText(text string) string {
 	return text
 }
 
-// Host redacts the name of a machine.
 func (r *Redactor) Host(name string) string { return r.host(name) }
 
 // settings matches values of Flight Recorder's settings.
 var settings = regexp.MustCompile(`^(?:true|false|everyChunk|endChunk|beginChunk|off|normal|high|max|[0-9.]+ ?(?:ns|us|ms|s|m|h|d)?(?:/s|/m)?|` +
 	`enabled|threshold|stackTrace|period|cutoff|throttle|level|interval|infinity)$`)
 
-// Setting redacts the name or the value of a setting of Flight Recorder. It removes everything else.
+// Setting redacts the name or the value of a setting of Flight Recorder. Any other text is removed.
 func (r *Redactor) Setting(text string) string {
 	if settings.MatchString(text) {
 		return text
@@ -182,7 +180,6 @@ func (r *Redactor) Location(text string) string {
 	return "file:" + r.Path("/"+file)
 }
 
-// Loader redacts the name of a class loader.
 func (r *Redactor) Loader(name string) string {
 	switch name {
 	case "app", "platform", "bootstrap":
@@ -191,7 +188,7 @@ func (r *Redactor) Loader(name string) string {
 	return r.Class(name)
 }
 
-// Build redacts a build id: digits in base 16 stay.
+// Build redacts a build id: hexadecimal digits stay.
 func (r *Redactor) Build(text string) string {
 	if text == "" || isHex(text) {
 		return text
@@ -202,7 +199,7 @@ func (r *Redactor) Build(text string) string {
 // OpenLibrary reports whether the policy allows the name of a library.
 func (r *Redactor) OpenLibrary(name string) bool { return r.library(name) }
 
-// Native redacts a function of a library, or of an unknown one.
+// Native redacts a function of a library, which may be unknown.
 func (r *Redactor) Native(name, module string) string {
 	switch {
 	case strings.HasPrefix(name, "["):

@@ -10,10 +10,11 @@ import (
 // kernelName is how many bytes of a thread's name the kernel keeps.
 const kernelName = 15
 
-// ThreadName redacts the name of a thread. Words of pools, servers and the JVM stay, and short numbers with them.
+// ThreadName redacts the name of a thread. Words of pools, servers and the JVM stay, and so do short numbers after
+// them.
 func (r *Redactor) ThreadName(name string) string {
 	if r.isOpen(name) && isIdentifier(name) && isQualified(name) {
-		return r.withoutAddresses(name) // the thread is called after a class
+		return r.withoutAddresses(name) // the thread is named after a class
 	}
 	cut := len(name) == kernelName
 	hidden := r.hideAddresses(name)
@@ -28,14 +29,14 @@ func (r *Redactor) ThreadName(name string) string {
 	})
 }
 
-// isQualified reports whether a text is a class with its package. Text that only begins like one is none: play.acme-7.
+// isQualified reports whether a text is a class with its package. Text that only begins like one is not: play.acme-7.
 func isQualified(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	return len(last) < len(name) && last != "" && last[0] >= 'A' && last[0] <= 'Z' &&
 		!strings.ContainsAny(name, "-+,()[]<>/")
 }
 
-// threadWord redacts a word of a thread's name. It redacts the parts of a camel-case word one by one:
+// threadWord redacts a word of a thread's name. It redacts the parts of a camel-case word separately:
 // nioEventLoopGroup.
 func (r *Redactor) threadWord(word string) string {
 	if text, ok := r.number(word); ok {
@@ -56,7 +57,7 @@ func (r *Redactor) allowedThread(word string) bool {
 	return r.allowed(strings.ToLower(word), threadWords) || word == "_"
 }
 
-// camelParts returns the parts of a word that begin with a capital letter, or stand between underscores.
+// camelParts returns the parts of a word that begin with a capital letter, or are between underscores.
 func camelParts(word string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		from := 0
@@ -73,7 +74,7 @@ func camelParts(word string) func(yield func(string) bool) {
 	}
 }
 
-// leastCut is how long the beginning of a word must be if the kernel has cut the word.
+// leastCut is the least length of a word's beginning if the kernel has cut the word.
 const leastCut = 3
 
 func beginsOne(word string, list map[string]bool) bool {
@@ -101,7 +102,7 @@ var addresses = regexp.MustCompile(`[A-Za-z0-9._%+\-]+@[A-Za-z0-9.\-]+|[a-z][a-z
 	`[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?::[0-9]+)?|(?:[0-9A-Fa-f]{0,4}:){3,}[0-9A-Fa-f]{0,4}|[0-9]+(?:[-. /:][0-9]+){2,}|` +
 	`[0-9]{3,}[-. /:][0-9]{3,}`)
 
-// hideAddresses replaces each of them by a pseudonym.
+// hideAddresses replaces each of them with a pseudonym.
 func (r *Redactor) hideAddresses(text string) string {
 	return addresses.ReplaceAllStringFunc(text, func(found string) string {
 		return r.hash.of(kindNumber, found)

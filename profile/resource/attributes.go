@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// The attributes that goprof knows, by their names in OpenTelemetry's conventions.
+// The attributes that goprof sets, by their names in OpenTelemetry's conventions.
 const (
 	ServiceName       = "service.name"
 	ServiceNamespace  = "service.namespace"
@@ -56,7 +56,7 @@ type Attribute struct {
 	IsInt  bool
 }
 
-// Value is the attribute's value as a text.
+// Value returns the attribute's value as a text.
 func (a *Attribute) Value() string {
 	if a.IsInt {
 		return strconv.FormatInt(a.Number, 10)
@@ -64,22 +64,22 @@ func (a *Attribute) Value() string {
 	return a.Text
 }
 
-// Attributes are sorted by their keys, and each key is there once.
+// Attributes are sorted by key, and each key occurs once.
 type Attributes []Attribute
 
-// Set adds a text, or replaces it. It adds nothing if the key or the text is empty, or if there is no room.
+// Set adds or replaces a text. It adds nothing if the key or the text is empty, or if there is no room.
 func (a *Attributes) Set(key, text string) {
 	if text = Clean(text, MaxText); text != "" {
 		a.put(Attribute{Key: key, Text: text})
 	}
 }
 
-// SetInt adds a number, or replaces it.
+// SetInt adds or replaces a number.
 func (a *Attributes) SetInt(key string, n int64) {
 	a.put(Attribute{Key: key, Number: n, IsInt: true})
 }
 
-// Add adds the attributes of another list that are not there yet. The value that was set first counts.
+// Add adds the attributes of another list whose keys are not there yet.
 func (a *Attributes) Add(more Attributes) {
 	for _, m := range more {
 		if _, known := a.find(m.Key); !known {
@@ -98,7 +98,7 @@ func (a *Attributes) AddWord(more Attributes) {
 	}
 }
 
-// Get is a value as a text, empty if it is not there.
+// Get returns a value as a text. It is empty if there is none.
 func (a Attributes) Get(key string) string {
 	if i, ok := a.find(key); ok {
 		return a[i].Value()
@@ -106,7 +106,6 @@ func (a Attributes) Get(key string) string {
 	return ""
 }
 
-// Remove takes an attribute away.
 func (a *Attributes) Remove(key string) {
 	if i, ok := a.find(key); ok {
 		*a = slices.Delete(*a, i, i+1)
@@ -130,8 +129,8 @@ func (a *Attributes) put(one Attribute) {
 	}
 }
 
-// Clean removes control characters and bytes that are no UTF-8, and cuts the text to a number of bytes. Protobuf's
-// strings must be UTF-8: otherwise a backend refuses the whole message.
+// Clean removes control characters and bytes that are not UTF-8, and cuts the text to limit bytes. Protobuf's strings
+// must be UTF-8: otherwise a backend refuses the whole message.
 func Clean(text string, limit int) string {
 	if len(text) > limit {
 		text = text[:limit]

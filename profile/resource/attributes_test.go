@@ -56,7 +56,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestWordLeavesRoom: a process that says much about itself cannot hide its container.
+// TestWordLeavesRoom: a process with many attributes of its own cannot hide its container.
 func TestWordLeavesRoom(t *testing.T) {
 	var word, a Attributes
 	for i := range 2 * MaxAttributes {

@@ -2,12 +2,12 @@ package resource
 
 import "goprof/profile/protobuf"
 
-// maxFields bounds how many fields a process context may have.
+// maxFields bounds the fields of a process context.
 const maxFields = 1000
 
 // FromContext reads a ProcessContext (opentelemetry.proto.processcontext.v1development), which SDKs publish for readers
-// outside. Values that are texts, numbers and booleans are kept, lists and maps are not. The bytes come from the
-// target: if they are no such message, the result is empty.
+// outside. It keeps values that are texts, numbers and booleans, but not lists and maps. The bytes come from the
+// target: if they are not such a message, the result is empty.
 func FromContext(message []byte) (a Attributes, ok bool) {
 	fields := 0
 	err := protobuf.Each(message, func(f protobuf.Field) bool {

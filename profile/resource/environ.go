@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// These variables tell OpenTelemetry's SDKs the service of a process.
+// These variables set a process's service for OpenTelemetry's SDKs.
 const (
 	envService    = "OTEL_SERVICE_NAME"
 	envAttributes = "OTEL_RESOURCE_ATTRIBUTES"
 )
 
-// FromEnviron reads /proc/PID/environ. It looks at two variables, and at no other: they may hold passwords. The
-// variable with the service's name goes before the attributes, as the specification says.
+// FromEnviron reads /proc/PID/environ. It only looks at two variables, because others may contain passwords. By the
+// specification, the variable with the service's name has precedence over the attributes.
 func FromEnviron(b []byte) (a Attributes) {
 	for one := range bytes.SplitSeq(b, []byte{0}) {
 		if text, ok := bytes.CutPrefix(one, []byte(envAttributes+"=")); ok {
@@ -23,14 +23,14 @@ func FromEnviron(b []byte) (a Attributes) {
 	for one := range bytes.SplitSeq(b, []byte{0}) {
 		if text, ok := bytes.CutPrefix(one, []byte(envService+"=")); ok && len(text) > 0 {
 			a.Set(ServiceName, string(text))
-			break // getenv finds the first of two
+			break // getenv returns the first of two
 		}
 	}
 	return a
 }
 
-// parseList reads "key=value,key=value" with the escapes of URLs. One bad pair makes the whole list void, as the
-// specification says.
+// parseList reads "key=value,key=value" with the escapes of URLs. By the specification, one bad pair makes the whole
+// list void.
 func parseList(text string) (a Attributes) {
 	for pair := range strings.SplitSeq(text, ",") {
 		if pair = strings.TrimSpace(pair); pair == "" {

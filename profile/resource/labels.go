@@ -10,8 +10,8 @@ import (
 // Label is an attribute in the form of Prometheus and similar servers.
 type Label struct{ Name, Value string }
 
-// noLabels are attributes that do not become labels: their values are as many as processes were ever started, or
-// another attribute says the same. OTLP has them, and a relabel rule may make labels of them.
+// noLabels are attributes that do not become labels: they have a different value for each process, or another attribute
+// has the same information. OTLP has them, and a relabel rule may make labels from them.
 var noLabels = []string{
 	ProcessPID, ProcessStarted, ProcessExecutable, ProcessOwner, RuntimeName, RuntimeVersion, RuntimeAbout,
 	ServiceInstance,
@@ -20,7 +20,7 @@ var noLabels = []string{
 	"process.command", "process.command_line", "process.command_args", "process.executable.path",
 }
 
-// MaxLabels is how many labels one process has. Pyroscope refuses series with more than 30.
+// MaxLabels bounds the labels of a process. Pyroscope refuses series with more than 30.
 const MaxLabels = 24
 
 // maxLabel bounds a label's value: Pyroscope takes 2,048 bytes.
@@ -43,7 +43,7 @@ func (a Attributes) Labels() (list []Label) {
 	return list
 }
 
-// LabelName returns a key as a label's name: letters, digits and "_", no digit first.
+// LabelName converts a key to a label's name: letters, digits and "_", with no digit first.
 func LabelName(key string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

@@ -1,7 +1,7 @@
 package resource
 
-// Process is what goprof itself knows about a JVM, alive or recorded. All packages that send profiles take the names
-// from Process, so servers find a process under the same names, whichever package sent the profile.
+// Process is what goprof itself knows about a JVM, live or recorded. All packages that send profiles take the names
+// from Process, so servers list a process under the same names, whichever package sent the profile.
 type Process struct {
 	Service                         string // profile.ProgramName of the main class or jar
 	PID                             int

@@ -10,22 +10,21 @@ import (
 	"strings"
 )
 
-// Rule is one relabel rule in Prometheus' form (relabel_config). Labels are the attributes with LabelName's names:
+// Rule is one relabel rule in Prometheus' form (relabel_config). Labels are the attributes under LabelName's names:
 // service.name is service_name.
 type Rule struct {
 	Source      []string // source_labels
-	Separator   string   // usually ";"
-	Regex       string   // of the whole text; usually "(.*)"
+	Separator   string   // default ";"
+	Regex       string   // for the whole text; default "(.*)"
 	Modulus     uint64
 	Target      string // target_label
-	Replacement string // usually "$1"
-	Action      string // usually "replace"
+	Replacement string // default "$1"
+	Action      string // default "replace"
 
 	re    *regexp.Regexp
 	given map[string]bool // by key: an empty text may be intended
 }
 
-// Actions are the actions that a rule may have.
 var Actions = []string{"replace", "keep", "drop", "hashmod", "labelmap", "labeldrop", "labelkeep", "lowercase",
 	"uppercase", "keepequal", "dropequal"}
 
@@ -64,11 +63,11 @@ func (r *Rule) Check() error {
 	return nil
 }
 
-// Rules are applied one after the other.
+// Rules are applied one after another.
 type Rules []Rule
 
-// Apply changes attributes as the rules say. keep is false if a rule drops the process. Names that begin with "__" are
-// for rules only, and are removed at the end. All rules must have passed Check.
+// Apply changes attributes by the rules. keep is false if a rule drops the process. Names that begin with "__" are for
+// rules only, and are removed at the end. All rules must have passed Check.
 func (rules Rules) Apply(a Attributes) (changed Attributes, keep bool) {
 	if len(rules) == 0 {
 		return a, true
@@ -76,7 +75,7 @@ func (rules Rules) Apply(a Attributes) (changed Attributes, keep bool) {
 	l := labelled{keys: make(map[string]string)}
 	for _, one := range a {
 		name := LabelName(one.Key)
-		if _, known := l.keys[name]; !known { // of two keys with one name the first counts
+		if _, known := l.keys[name]; !known { // if two keys have one name, the first counts
 			l.keys[name] = one.Key
 		}
 	}
@@ -93,7 +92,7 @@ func (rules Rules) Apply(a Attributes) (changed Attributes, keep bool) {
 // labelled are attributes under their labels' names.
 type labelled struct {
 	list Attributes
-	keys map[string]string // of names
+	keys map[string]string // by name
 }
 
 func (l *labelled) get(name string) string { return l.list.Get(l.key(name)) }
@@ -136,7 +135,7 @@ func (r *Rule) apply(l *labelled) (keep bool) {
 	case "uppercase":
 		l.set(r.Target, strings.ToUpper(text))
 	case "hashmod":
-		sum := md5.Sum([]byte(text)) // as Prometheus does, so that both choose the same
+		sum := md5.Sum([]byte(text)) // as in Prometheus, so that both choose the same processes
 		l.set(r.Target, fmt.Sprint(binary.BigEndian.Uint64(sum[8:])%r.Modulus))
 	default:
 		r.names(l)

@@ -23,8 +23,8 @@ const (
 //	  replacement: $1
 //	  action: replace
 //
-// Each rule begins with "- "; each key has a line of its own, with a plain text, a quoted one, or a list in brackets.
-// Everything else of YAML is refused; the error has the number of the line.
+// Each rule begins with "- ". Each key has a line of its own, with a plain text, a quoted one, or a list in brackets.
+// All other YAML is refused. The error has the number of the line.
 func ReadRules(from io.Reader) (rules Rules, err error) {
 	lines := bufio.NewScanner(io.LimitReader(from, maxRuleFile))
 	lines.Buffer(nil, 64<<10)

@@ -14,7 +14,7 @@ func process() (a Attributes) {
 	return a
 }
 
-// TestRelabel: each action does what it does in Prometheus.
+// TestRelabel: each action has the same effect as in Prometheus.
 func TestRelabel(t *testing.T) {
 	for _, row := range [][2]string{
 		{"- {}", "error"},

@@ -44,7 +44,7 @@ func (d *dump) heap(c *profile.Core) {
 	c.Collecting = use.Active.Or(false)
 }
 
-// signal finds out what ended the process. It returns the index of the thread that died, -1 where none did.
+// signal finds out what ended the process. It returns the index of the thread that died, or -1 if no thread did.
 func (d *dump) signal(c *profile.Core) int {
 	if len(d.threads) == 0 {
 		return -1
@@ -67,10 +67,9 @@ func (d *dump) signal(c *profile.Core) int {
 	return 0
 }
 
-// cause looks for the fault behind an abort. HotSpot's handler of signals writes its report and calls abort. So the
-// frame that the kernel made for the fault is still on the stack, with its siginfo_t. While it writes its report the
-// handler may fault again, any number of times (utilities/vmError.cpp, crash_handler). The lowest such frame was the
-// first fault.
+// cause looks for the fault that led to an abort. HotSpot's signal handler writes its report and calls abort. So the
+// kernel's frame for the fault is still on the stack, with its siginfo_t. While the handler writes the report, it may
+// fault again, any number of times (utilities/vmError.cpp, crash_handler). The lowest such frame is the first fault.
 func (d *dump) cause(c *profile.Core, stack *profile.Stack) {
 	cpu := d.Core.CPU()
 	for i := 0; i+1 < len(stack.Frames); i++ {
@@ -89,7 +88,7 @@ func (d *dump) cause(c *profile.Core, stack *profile.Stack) {
 	}
 }
 
-// isHandlerReturn reports whether a signal's handler returns to pc.
+// isHandlerReturn reports whether a signal handler returns to pc.
 func (d *dump) isHandlerReturn(pc uint64) bool {
 	if want := d.Core.CPU().Sigreturn; len(want) > 0 {
 		code := make([]byte, len(want))
@@ -99,7 +98,7 @@ func (d *dump) isHandlerReturn(pc uint64) bool {
 	return ok && code.Row != nil && code.Row.Signal
 }
 
-// codeBytes is how many bytes are shown of the code at which a signal came.
+// codeBytes is how many bytes of code are shown at the place of a signal.
 const codeBytes = 16
 
 func (d *dump) describeSignal(info *process.SigInfo, pc uint64) *profile.Signal {
@@ -116,7 +115,7 @@ func (d *dump) describeSignal(info *process.SigInfo, pc uint64) *profile.Signal 
 	return s
 }
 
-// where describes an address: in an image, a heap, a stack.
+// where describes what an address is in: an image, a heap, a stack.
 func (d *dump) where(addr uint64) string {
 	if addr < 4096 {
 		return "the first page: a null pointer, or a field of one"

@@ -15,10 +15,10 @@ import (
 // The parts of the test's stack.
 const (
 	stackAt = 0x10000
-	codeAt  = 0x20000 // the code to which a signal's handler returns
+	codeAt  = 0x20000 // the code that a signal handler returns to
 )
 
-// threadNote is NT_PRSTATUS of one thread (include/uapi/linux/elf.h): each core has at least one.
+// threadNote is NT_PRSTATUS of one thread (include/uapi/linux/elf.h). Each core has at least one.
 func threadNote() []byte {
 	status := make([]byte, arch.CoreRegs+35*8)
 	var b []byte
@@ -28,7 +28,7 @@ func threadNote() []byte {
 	return append(append(b, "CORE\x00\x00\x00\x00"...), status...)
 }
 
-// signalFrames is a core of aarch64. Its stack holds these siginfo_t, each at the stack pointer of its frame.
+// signalFrames is a core of aarch64. Its stack holds these siginfo_t, by the stack pointers of their frames.
 func signalFrames(t *testing.T, at map[uint64]process.SigInfo) *process.Core {
 	t.Helper()
 	stack := make([]byte, 4096)
@@ -65,8 +65,8 @@ func signalFrames(t *testing.T, at map[uint64]process.SigInfo) *process.Core {
 	return core
 }
 
-// TestFirstFaultIsTheCause: HotSpot has faulted again while it reported a fault. The cause is the first fault, which
-// is the lowest on the stack. A signal below it that kills no process is not the cause.
+// TestFirstFaultIsTheCause: HotSpot has faulted again while it reported a fault. The cause is the first fault, which is
+// the lowest on the stack. A signal still lower that kills no process is not the cause.
 func TestFirstFaultIsTheCause(t *testing.T) {
 	const sigBus, sigSegv, sigUsr2 = 7, 11, 12
 	const second, first, harmless = stackAt + 0x100, stackAt + 0x400, stackAt + 0x800

@@ -16,10 +16,10 @@ import (
 type Options struct {
 	Depth   int
 	Locks   bool // what they hold and wait for
-	Virtual bool // virtual threads that no carrier ran, too
+	Virtual bool // also virtual threads without a carrier
 }
 
-// Dump walks all threads. The one that died comes first.
+// Dump walks all threads. The thread that died comes first.
 func (j *JVM) Dump(opt Options) (*profile.Dump, error) {
 	if opt.Depth > 0 {
 		j.Walker.MaxDepth = opt.Depth
@@ -32,7 +32,7 @@ func (j *JVM) Dump(opt Options) (*profile.Dump, error) {
 	d.out.MainClass, _, _ = strings.Cut(strings.TrimSpace(j.VM.JavaCommand()), " ")
 	d.walkAll()
 	if opt.Virtual {
-		if err := d.virtual(); errors.Is(err, process.ErrFault) { // the others may be there nevertheless
+		if err := d.virtual(); errors.Is(err, process.ErrFault) { // others may be readable nevertheless
 			d.out.Virtual = &profile.VirtualCensus{Unread: map[string]int{named(err, "the lists of them").Error(): 1}}
 		} else if err != nil {
 			return nil, err
@@ -50,9 +50,9 @@ func (j *JVM) Dump(opt Options) (*profile.Dump, error) {
 type dump struct {
 	*JVM
 	out    *profile.Dump
-	byAddr map[uint64]int // JavaThread -> index in out.Threads
+	byAddr map[uint64]int // the index in out.Threads, by JavaThread
 	frames map[uint64][]vmstructs.LockFrame
-	kept   int // frames of all stacks
+	kept   int // number of frames in all stacks
 }
 
 func (d *dump) walkAll() {
@@ -78,7 +78,7 @@ func (d *dump) walkAll() {
 	}
 }
 
-// keep gives a thread its stack, as long as there is room for more.
+// keep gives a thread its stack, if there is still room for it.
 func (d *dump) keep(t *profile.ThreadDump, stack *profile.Stack) bool {
 	if d.kept += len(stack.Frames); d.kept > maxFrames {
 		t.Err = fmt.Sprintf("not shown: the stacks have more than %d frames together", maxFrames)
@@ -87,15 +87,15 @@ func (d *dump) keep(t *profile.ThreadDump, stack *profile.Stack) bool {
 	return unwind.CopyStack(t, stack)
 }
 
-// maxFrames bounds the frames of all stacks together, of 40 bytes each: threads of a core file that was
-// made to harm may all have the same long stack. A JVM of ten thousand threads has half a million.
+// maxFrames bounds the frames of all stacks together, of 40 bytes each: in a malicious core file, all threads may have
+// the same long stack. A JVM of ten thousand threads has half a million.
 const maxFrames = 2 << 20
 
 // describe fills in the facts about a thread, except its stack.
 func (d *dump) describe(t *coreThread) profile.ThreadDump {
 	td := profile.ThreadDump{TID: t.TID, CPU: t.CPU, Java: t.java.Addr != 0 && !t.java.Compiler, Address: t.java.Addr}
 	if t.TID == d.out.PID {
-		td.CPU = 0 // the kernel gives the leader the time of all
+		td.CPU = 0 // the kernel reports the CPU time of all threads as the leader's
 	}
 	if t.java.Addr == 0 {
 		if t.TID == d.out.PID {
@@ -124,7 +124,7 @@ func (d *dump) stateOf(t vmstructs.Thread) string {
 	return cmp.Or(status, t.State.String())
 }
 
-// nameOfStack names a thread of the JVM's own after its C++ class, which its stack says: no note of a core holds the
+// nameOfStack names a thread of the JVM itself after its C++ class, which its stack shows: no note of a core holds the
 // names of threads.
 func nameOfStack(s *profile.Stack) string {
 	for i := len(s.Frames) - 1; i >= 0; i-- {
@@ -139,7 +139,7 @@ func nameOfStack(s *profile.Stack) string {
 	return ""
 }
 
-// virtual adds the virtual threads that no carrier ran.
+// virtual adds the virtual threads without a carrier.
 func (d *dump) virtual() error {
 	if d.conts == nil {
 		return ErrNoVirtual

@@ -6,7 +6,7 @@ import (
 	"goprof/profile"
 )
 
-// TestFramesAreBounded: all threads of a hostile core may have the same long stack.
+// TestFramesAreBounded: all threads of a malicious core may have the same long stack.
 func TestFramesAreBounded(t *testing.T) {
 	d := &dump{kept: maxFrames - 5}
 	stack := &profile.Stack{Frames: make([]profile.Frame, 4)}

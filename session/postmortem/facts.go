@@ -5,11 +5,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// Facts are what a core file has besides its threads. Package autopsy judges them.
+// Facts are a core file's facts besides its threads. Package autopsy judges them.
 type Facts struct {
 	CPU     string // "amd64"
 	Version string // of the JVM
-	// Stack is the stack of the thread that died, from its end on; 0 if it is not known.
+	// Stack is the stack of the thread that died, first its end. It is 0 if it is not known.
 	Stack       [2]uint64
 	Heap        vmstructs.HeapUse
 	Code        []vmstructs.CodeUse
@@ -18,7 +18,6 @@ type Facts struct {
 	Overflows   maybe.Value[uint64]
 }
 
-// Facts reads them.
 func (j *JVM) Facts() *Facts {
 	h := j.VM.NewHealth()
 	f := &Facts{CPU: j.Core.CPU().Name, Version: j.VM.Version().Info, Heap: h.Heap(), Code: h.Code(),

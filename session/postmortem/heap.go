@@ -8,7 +8,7 @@ import (
 
 // HeapThreads calls f for each Java thread, for a heap dump.
 func (j *JVM) HeapThreads(f func(*heapdump.Thread)) {
-	j.Walker.RawNames = true // the dump names methods as the class files do
+	j.Walker.RawNames = true // the dump names methods as class files do
 	j.Walker.Warm()
 	var snap process.Snapshot
 	var stack profile.Stack

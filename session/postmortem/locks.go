@@ -8,15 +8,15 @@ import (
 	"goprof/vmstructs"
 )
 
-// ErrNoVirtual: the JVM has no virtual threads, or does not say where they are.
+// ErrNoVirtual: the JVM has no virtual threads, or does not show where they are.
 var ErrNoVirtual = errors.New("this JVM has no virtual threads that could be listed (they came with JDK 21)")
 
-// Locks of a live JVM are read in two rounds. For a core one round is enough, because no thread runs meanwhile.
+// A live JVM's locks are read in two rounds. For a core one round is enough, because no thread runs.
 
-// HasVirtual says whether the JVM can have virtual threads that could be listed.
+// HasVirtual reports whether the JVM may have virtual threads that can be listed.
 func (j *JVM) HasVirtual() bool { return j.conts != nil }
 
-// LocksKnown says whether the JVM shows its locks, and if not, what is missing.
+// LocksKnown returns nil if the JVM shows its locks. Otherwise the error says what is missing.
 func (j *JVM) LocksKnown() error {
 	_, err := j.VM.NewLocks()
 	return err
@@ -41,7 +41,7 @@ func (d *dump) locks() error {
 			java = append(java, d.threads[i].java)
 		}
 	}
-	k.CollectorRests(true) // it does not move either
+	k.CollectorRests(true) // the collector moves nothing in a core, either
 	all, settled := k.Round(java, d.frames)
 	unmounted := d.conts != nil
 	if unmounted {
@@ -49,7 +49,7 @@ func (d *dump) locks() error {
 		if waits.Seen, waits.Left, waits.Err = k.FindVirtual(d.conts); waits.Err != nil {
 			waits.Err = named(waits.Err, "the lists of them")
 		}
-		all, settled = k.Round(java, d.frames) // with the monitors of virtual threads
+		all, settled = k.Round(java, d.frames) // including monitors of virtual threads
 	}
 	for i := range all {
 		n, ok := d.byAddr[all[i].Thread.Addr]
@@ -71,7 +71,7 @@ func (d *dump) locks() error {
 	return nil
 }
 
-// unmounted adds the virtual threads that wait and that no carrier ran, and those that others wait for.
+// unmounted adds virtual threads without a carrier: those that wait, and those that others wait for.
 func (d *dump) unmounted(k *vmstructs.Locks, settled bool) {
 	var waits []unwind.UnmountedWait
 	for _, v := range k.Unmounted() {
@@ -91,7 +91,7 @@ func (d *dump) unmounted(k *vmstructs.Locks, settled bool) {
 	})
 }
 
-// wants returns the lock that a thread waits for. While a collector moved objects, only a monitor is certain.
+// wants returns the lock that a thread waits for. If a collector was moving objects, only monitors are certain.
 func (d *dump) wants(w *vmstructs.Wanted, settled bool) (wanted *profile.WantedLock, unconfirmed bool) {
 	switch {
 	case w.How == 0:
@@ -103,7 +103,7 @@ func (d *dump) wants(w *vmstructs.Wanted, settled bool) (wanted *profile.WantedL
 		Owner: d.ref(&w.Owner)}, false
 }
 
-// ref finds the thread of this dump that owns a lock. It returns an empty reference if the thread is not in the dump.
+// ref returns the thread of this dump that owns a lock. It is empty if the owner is not in the dump.
 func (d *dump) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
 	ref.Name, ref.Virtual = o.Name, o.Virtual
 	if o.Thread == 0 {

@@ -25,10 +25,10 @@ type JVM struct {
 // coreThread is one thread of the core, and the JVM's own record of it.
 type coreThread struct {
 	process.CoreThread
-	java vmstructs.Thread // Addr 0: it is none of Java's
+	java vmstructs.Thread // Addr 0: not a Java thread
 }
 
-// Open finds the JVM in a core file of this size.
+// Open finds the JVM in a core file of the given size.
 func Open(file io.ReaderAt, size int64, opt process.CoreOptions) (*JVM, error) {
 	core, err := process.OpenCore(file, size, opt)
 	if err != nil {
@@ -48,7 +48,7 @@ func Open(file io.ReaderAt, size int64, opt process.CoreOptions) (*JVM, error) {
 	return j, j.findThreads()
 }
 
-// named says what could not be read because the core lacks memory: a part was lost, or never written.
+// named says what could not be read because the core lacks memory: a part was lost, or was never written.
 func named(err error, what string) error {
 	if errors.Is(err, process.ErrFault) {
 		return fmt.Errorf("%s cannot be read, because the core lacks that memory (%w)", what, err)
@@ -56,7 +56,7 @@ func named(err error, what string) error {
 	return err
 }
 
-// highest returns the end of the program's own memory: some kernels map a page of their own far above.
+// highest returns the end of the program's own memory. Some kernels map a page of their own far above it.
 func highest(maps []process.Mapping) uint64 {
 	end := uint64(1 << 32)
 	for _, m := range maps {
@@ -67,11 +67,11 @@ func highest(maps []process.Mapping) uint64 {
 	return end
 }
 
-// Close gives back what is kept of files.
+// Close closes the kept files.
 func (j *JVM) Close() error { return j.Core.Close() }
 
-// findThreads finds the JavaThread of each thread of the core, by its stack pointer. Its number comes
-// second: the JVM knows the number in its own pid namespace, and a core of gcore may have other numbers.
+// findThreads finds the JavaThread of each thread of the core, first by stack pointer, then by thread number. The
+// number is weaker: the JVM knows the number in its own pid namespace, and a core of gcore may have other numbers.
 func (j *JVM) findThreads() error {
 	java, err := j.VM.Threads()
 	if err != nil {
@@ -94,7 +94,7 @@ func (j *JVM) findThreads() error {
 	}
 	for i := range j.threads {
 		t := &j.threads[i]
-		// A signal's handler may run on a stack of its own.
+		// A signal handler may run on a stack of its own.
 		if found, ok := byTID[t.TID]; ok && t.java.Addr == 0 && !taken[found.Addr] && found.NSTID != 0 {
 			t.java = found
 			taken[found.Addr] = true

@@ -2,8 +2,8 @@ package postmortem
 
 import "fmt"
 
-// The numbers of signals on Linux, which all CPUs that goprof knows share (include/uapi/asm-generic/signal.h). Package
-// syscall has those of the system that goprof runs on.
+// The numbers of signals on Linux, which are the same on both CPUs (include/uapi/asm-generic/signal.h). Package syscall
+// has those of the system that goprof runs on.
 const (
 	sigTrap  = 5
 	sigAbort = 6
@@ -29,7 +29,7 @@ func signalName(n int) string {
 	return fmt.Sprintf("signal %d", n)
 }
 
-// reasons are what si_code says (include/uapi/asm-generic/siginfo.h).
+// reasons are the meanings of si_code (include/uapi/asm-generic/siginfo.h).
 var reasons = map[[2]int]string{
 	{11, 1}: "SEGV_MAPERR: nothing is mapped there", {11, 2}: "SEGV_ACCERR: it may not be accessed so",
 	{11, 3}: "SEGV_BNDERR", {11, 4}: "SEGV_PKUERR: a protection key", {11, 128}: "no canonical address",
@@ -39,14 +39,14 @@ var reasons = map[[2]int]string{
 	{8, 2}: "FPE_INTOVF", {5, 1}: "TRAP_BRKPT: a breakpoint",
 }
 
-// The words about signals that were sent.
+// The descriptions of signals that were sent.
 const (
 	SentByKill   = "sent by kill"
 	SentByTgkill = "sent by tgkill: by abort or raise, or by another process"
 	SentByQueue  = "sent by sigqueue"
 )
 
-// reasonOfSignal returns why a signal was sent, "" if that is not known.
+// reasonOfSignal returns why a signal was sent. It is "" if that is not known.
 func reasonOfSignal(signal, code int) string {
 	switch {
 	case code == 0:

@@ -3,15 +3,15 @@ package postmortem
 import "goprof/process"
 
 const (
-	// bytesOfFrame, leastStack and mostStack are what a live process's stacks are copied by (session, ptrace).
+	// bytesOfFrame, leastStack and mostStack bound the copies of stacks, as for a live process (session, ptrace).
 	bytesOfFrame = 512
 	leastStack   = 1 << 20
 	mostStack    = 64 << 20
-	// unknownStack is how much of a stack is copied if its top is not known.
+	// unknownStack is how much of a stack is copied if its base is not known.
 	unknownStack = 64 << 10
 )
 
-// snapshot fills in what one look at the thread would have brought, had it been alive.
+// snapshot fills in what a look at the thread would have shown if it were alive.
 func (j *JVM) snapshot(t *coreThread, depth int, snap *process.Snapshot) {
 	snap.Reset()
 	snap.TID, snap.Regs, snap.Syscall, snap.PACMask = t.TID, t.Regs, t.Syscall, t.PACMask
@@ -39,7 +39,7 @@ func (j *JVM) snapshot(t *coreThread, depth int, snap *process.Snapshot) {
 		return
 	}
 	j.conts.Read(snap, 0)
-	// The heap is of the same moment as the stack.
+	// The heap is of the same time as the stack.
 	snap.Continuation.Together = snap.Continuation.Settled
 }
 
@@ -50,8 +50,8 @@ func (j *JVM) copy(into []byte, addr uint64, n int) []byte {
 	return into[:j.Core.ReadUpTo(addr, into[:n])]
 }
 
-// copyUnder copies the thread's own stack while it is on another one, a signal's: from the lowest word there that
-// points into the own one.
+// copyUnder copies the thread's own stack if the thread is on a signal's stack. The copy begins at the lowest address
+// of its own stack that a word of the signal's stack points to.
 func (j *JVM) copyUnder(t *coreThread, low uint64, limit int, snap *process.Snapshot) {
 	from := snap.LowestInto(low, t.java.StackBase)
 	if size := int(min(t.java.StackBase-from, uint64(limit))); size > 0 {

@@ -1,7 +1,7 @@
 // Package wire sends messages to servers: by an HTTP POST, or by a unary gRPC call, which is an HTTP/2 POST with frames
 // and a status after the answer. Both use net/http, so grpc-go is not needed.
 //
-// Every failure becomes a *ship.Failure that says what the Shipper must do with the message:
+// Every failure becomes a *ship.Failure, from which the Shipper knows what to do with the message:
 //
 //   - The failure is temporary: the message is sent again. No connection, a reset, a deadline, 408, 429, 502, 503, 504,
 //     UNAVAILABLE ... If the server asks for a wait (Retry-After, RetryInfo), the Shipper waits.

@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// Options say where a server is, and how goprof speaks to it.
+// Options set where a server is, and how goprof connects to it.
 type Options struct {
-	// Kind is the sort of server: what its Client's Name begins with.
+	// Kind is the kind of server, with which its Client's Name begins.
 	Kind string
-	// URL is http://, https://, or grpc:// and grpcs:// (gRPC without and with TLS).
+	// URL begins with http://, https://, grpc:// or grpcs:// (gRPC without and with TLS).
 	URL string
-	// Path is the server's path for messages by HTTP, unless the URL ends in it already. Method is that of a gRPC call:
-	// /package.Service/Method.
+	// Path is the server's path for messages by HTTP, unless the URL already ends in it. Method is the method of a gRPC
+	// call: /package.Service/Method.
 	Path, Method string
 	// HeaderFile has lines "Name: value". It is read before each call, so that a new token needs no restart.
 	HeaderFile string
-	// CAFile has certificates in PEM that are trusted beside the system's.
+	// CAFile has certificates in PEM that are trusted in addition to the system's.
 	CAFile string
 	// CertFile and KeyFile are goprof's own certificate, in PEM. They are read at each handshake.
 	CertFile, KeyFile string
 	// Agent is the User-Agent.
 	Agent string
-	// Dial is how a connection is made, nil for the usual way.
+	// Dial makes a connection. Nil is the default.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Client makes calls to one server. Its methods may be called at the same time.
+// Client makes calls to one server. Its methods are safe for concurrent use.
 type Client struct {
 	url     *url.URL // with the path
 	isGRPC  bool
@@ -68,7 +68,7 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	c.http = &http.Client{Transport: transport,
-		// A redirect would take headers with tokens to another server.
+		// A redirect would send headers with tokens to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return c, nil
 }
@@ -95,7 +95,7 @@ func parse(text string) (*url.URL, error) {
 		u.Scheme)
 }
 
-// shown returns a URL for a message to the user: parts that may be a password or a token are left out.
+// shown returns a URL for a message to the user, without parts that may be a password or a token.
 func shown(text string) string {
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
 		text = "..." + text[at:]
@@ -106,7 +106,7 @@ func shown(text string) string {
 	return text
 }
 
-// Name is the sort of server and the URL: "otlp http://collector:4318".
+// Name returns the kind of server and the URL: "otlp http://collector:4318".
 func (c *Client) Name() string { return c.o.Kind + " " + c.o.URL }
 
 // IsGRPC reports whether the URL asks for gRPC.

@@ -19,7 +19,7 @@ import (
 	"goprof/profile/resource"
 )
 
-// Codes of gRPC.
+// gRPC status codes.
 const (
 	codeOK                = 0
 	codeCanceled          = 1
@@ -46,10 +46,10 @@ const (
 
 	retryInfo      = "google.rpc.RetryInfo"
 	maxDetails     = 16 << 10
-	longestSeconds = 86400 // that a server may ask for
+	longestSeconds = 86400 // the longest wait that a server may ask for
 )
 
-// Call makes a unary call of gRPC, and returns the answer's message.
+// Call makes a unary gRPC call, and returns the answer's message.
 func (c *Client) Call(ctx context.Context, r *Request) ([]byte, error) {
 	header, err := c.header(r)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Client) Call(ctx context.Context, r *Request) ([]byte, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // trailers exist only once the body was read
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // trailers exist only after the body was read
 	if response.StatusCode != http.StatusOK {
 		return nil, statusFailure(response, answer, r.Is500Final)
 	}
@@ -95,7 +95,7 @@ func isAboutGzip(r *http.Response) bool {
 // maxPlain bounds the size of an unpacked message.
 const maxPlain = 128 << 20
 
-// callPlain makes the call again without compression.
+// callPlain repeats the call without compression.
 func (c *Client) callPlain(ctx context.Context, r *Request) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(r.Body))
 	if err != nil {
@@ -109,11 +109,11 @@ func (c *Client) callPlain(ctx context.Context, r *Request) ([]byte, error) {
 	return c.Call(ctx, &plain)
 }
 
-// callFailure returns what the status of a call means for the message, nil for a success.
+// callFailure returns the meaning of a call's status for the message. It is nil for a success.
 func callFailure(r *http.Response) error {
 	status := r.Trailer
 	if status.Get(statusHeader) == "" {
-		status = r.Header // an answer of trailers only
+		status = r.Header // the answer has only trailers
 	}
 	code, err := strconv.Atoi(status.Get(statusHeader))
 	if err != nil {
@@ -131,7 +131,7 @@ func callFailure(r *http.Response) error {
 	f.After = wait
 	switch code {
 	case codeCanceled, codeDeadlineExceeded, codeAborted, codeOutOfRange, codeUnavailable, codeDataLoss:
-	case codePermissionDenied, codeUnauthenticated, codeUnimplemented: // the fault lies with the way to the server
+	case codePermissionDenied, codeUnauthenticated, codeUnimplemented: // the fault is in the connection to the server
 	case codeResourceExhausted:
 		f.Doubtful = !asked
 	case codeUnknown, codeInternal:
@@ -142,7 +142,7 @@ func callFailure(r *http.Response) error {
 	return f
 }
 
-// retryDelay returns how long the server asks to wait: a google.rpc.Status with a RetryInfo among its details.
+// retryDelay returns how long the server asks goprof to wait: a google.rpc.Status with a RetryInfo among its details.
 func retryDelay(text string) (wait time.Duration, asked bool) {
 	data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 	if err != nil || len(data) > maxDetails {

@@ -13,7 +13,7 @@ import (
 
 const maxHeaderFile = 64 << 10
 
-// headerFile is a file of lines "Name: value". Empty lines, and lines that begin with #, are left out.
+// headerFile is a file of lines "Name: value". Empty lines, and lines that begin with #, are ignored.
 type headerFile struct{ name string }
 
 func (h *headerFile) read() (http.Header, error) {
@@ -43,7 +43,7 @@ func (h *headerFile) read() (http.Header, error) {
 		name, value, ok := strings.Cut(line, ":")
 		value = strings.TrimSpace(value)
 		if !ok || !isToken(name) || !isValue(value) {
-			// The line is not shown: it may hold a password.
+			// The line is not shown, because it may contain a password.
 			return nil, &ship.Failure{Err: fmt.Errorf("headers: line %d of %s is no \"Name: value\"", number, h.name)}
 		}
 		all.Add(textproto.CanonicalMIMEHeaderKey(name), value)

@@ -23,12 +23,12 @@ type Request struct {
 	Body   []byte
 	Type   string      // Content-Type
 	Gzip   bool        // Body is compressed
-	Header http.Header // of HTTP alone
-	// Is500Final says that the protocol forbids sending a message again after a 500.
+	Header http.Header // only for HTTP
+	// Is500Final: the protocol forbids sending a message again after a 500.
 	Is500Final bool
 }
 
-// Deliver sends a message as the URL says, by gRPC or HTTP, and returns the answer.
+// Deliver sends a message by gRPC or HTTP, depending on the URL, and returns the answer.
 func (c *Client) Deliver(ctx context.Context, r *Request) ([]byte, error) {
 	if c.isGRPC {
 		return c.Call(ctx, r)
@@ -82,15 +82,15 @@ func (c *Client) do(ctx context.Context, header http.Header, body []byte) (*http
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		// a connection with a dead other end would be used again for as long as the kernel waits
+		// Otherwise a connection to a dead peer would be used again for as long as the kernel waits.
 		c.http.CloseIdleConnections()
 		return nil, mayHelpAgain(err)
 	}
 	return response, nil
 }
 
-// mayHelpAgain is a failure after which sending again may help. net/http begins its errors with the method and the URL.
-// They are cut off, because the destination's name already has them.
+// mayHelpAgain returns a failure after which sending again may help. net/http begins its errors with the method and the
+// URL. These are cut off, because the destination's name already has them.
 func mayHelpAgain(err error) error {
 	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "Post ") {
 		err = inner
@@ -98,7 +98,7 @@ func mayHelpAgain(err error) error {
 	return &ship.Failure{Err: err}
 }
 
-// statusFailure returns what an unsuccessful answer means for the message.
+// statusFailure returns the meaning of an unsuccessful answer for the message.
 func statusFailure(r *http.Response, answer []byte, is500Final bool) error {
 	f := &ship.Failure{Err: fmt.Errorf("the server says %d%s", r.StatusCode, excerpt(r, answer)),
 		After: retryAfter(r.Header.Get("Retry-After"), time.Now())}
@@ -106,10 +106,10 @@ func statusFailure(r *http.Response, answer []byte, is500Final bool) error {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
 		http.StatusGatewayTimeout:
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
-		http.StatusProxyAuthRequired: // the fault lies with the way to the server
+		http.StatusProxyAuthRequired: // the fault is in the connection to the server
 	default:
 		switch {
-		case r.StatusCode/100 == 3: // the fault lies with the way to the server
+		case r.StatusCode/100 == 3: // the fault is in the connection to the server
 		case r.StatusCode/100 == 5 && !is500Final:
 			f.Doubtful = true
 		default:
@@ -119,7 +119,7 @@ func statusFailure(r *http.Response, answer []byte, is500Final bool) error {
 	return f
 }
 
-// maxExcerpt bounds how much of an answer is shown to people.
+// maxExcerpt bounds how much of an answer is shown.
 const maxExcerpt = 300
 
 // excerpt returns the beginning of an answer, if the answer is text.
@@ -134,7 +134,7 @@ func excerpt(r *http.Response, answer []byte) string {
 	return ": " + text
 }
 
-// retryAfter reads a header Retry-After: seconds, or a moment.
+// retryAfter reads a header Retry-After: seconds, or a time.
 func retryAfter(text string, now time.Time) time.Duration {
 	if text == "" {
 		return 0

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// tls says how certificates are made and checked. Nothing turns off the check of the server's certificate.
+// tls returns how certificates are made and checked. The check of the server's certificate cannot be turned off.
 func (c *Client) tls() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.o.CAFile != "" {
@@ -42,7 +42,7 @@ func (c *Client) tls() (*tls.Config, error) {
 func pool(file string) (*x509.CertPool, error) {
 	all, err := x509.SystemCertPool()
 	if err != nil {
-		all = x509.NewCertPool() // a container that is built from nothing has none
+		all = x509.NewCertPool() // a container that is built from scratch has none
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {

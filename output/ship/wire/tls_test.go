@@ -77,8 +77,8 @@ func (a *authority) write(name, kind string, data []byte) {
 
 func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
 
-// TestTLS: own authorities and certificates of clients, right and wrong, by HTTP and by gRPC. A fault in them is no
-// reason to drop a message.
+// TestTLS: private authorities and client certificates, valid and invalid, by HTTP and by gRPC. No fault in them drops
+// a message.
 func TestTLS(t *testing.T) {
 	ours, theirs := newAuthority(t), newAuthority(t)
 	ours.sign("server", ours)

@@ -30,7 +30,7 @@ func client(t *testing.T, o Options) *Client {
 	return c
 }
 
-// verdict is what a failure says about its message.
+// verdict returns what a failure means for its message.
 func verdict(err error) string {
 	var f *ship.Failure
 	switch {
@@ -89,14 +89,14 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// detail is a google.rpc.Status that asks to wait.
+// detail returns a google.rpc.Status that asks for a wait.
 func detail(seconds uint64) string {
 	value := protobuf.Bytes(nil, 1, protobuf.Uint(nil, 1, seconds))
 	any := protobuf.Text(nil, 1, "type.googleapis.com/google.rpc.RetryInfo")
 	return base64.RawStdEncoding.EncodeToString(protobuf.Bytes(protobuf.Uint(nil, 1, 8), 3, protobuf.Bytes(any, 2, value)))
 }
 
-// TestCodes: what each status of gRPC means, as a trailer, and as a header of an answer without a body.
+// TestCodes: the meaning of each gRPC status, as a trailer, and as a header of an answer without a body.
 func TestCodes(t *testing.T) {
 	code, details := "", ""
 	at := shipped.Listen(t, func(w http.ResponseWriter, r *http.Request) {
@@ -157,7 +157,7 @@ func TestGzipIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestConnections: what becomes of a message if there is no answer.
+// TestConnections: what happens to a message if there is no answer.
 func TestConnections(t *testing.T) {
 	reset := shipped.Listen(t, func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) })
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
@@ -200,7 +200,7 @@ func TestConnections(t *testing.T) {
 	close(hold)
 }
 
-// TestHeaders: a file of headers is read before each call. Its contents never appear in a message to the user.
+// TestHeaders: a file of headers is read before each call. Its contents are in no message to the user.
 func TestHeaders(t *testing.T) {
 	var got http.Header
 	at := shipped.Listen(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })

@@ -118,18 +118,18 @@ failed=0
     echo
     echo "$(date -u +%F), $(uname -r):"
     echo
-    echo "| kind | goprof |"
-    echo "|---|---|"
+    echo "| kind of JVM | command of goprof | result |"
+    echo "|---|---|---|"
     for kind in "${kinds[@]}"; do
         IFS='|' read -r name title wanted <<<"$kind"
         ("start_$name" >"build/kinds/$name.log" 2>&1) &
         sleep "${REST:-8}"
         pid=$(process_of $!)
         look "$name" "$pid" >"build/kinds/$name"
-        # Looks that came out the same stand together.
+        # Looks with the same result share a row.
         awk -F '\t' -v title="$title" '{ said = $2 == 0 ? ($3 == "" ? "works" : $3) : "refuses (" $2 ")" ($3 == "" ? "" : ": " $3) }
             !(said in at) { at[said] = ++n; text[n] = said } { of[at[said]] = of[at[said]] (of[at[said]] == "" ? "" : ", ") "`" $1 "`" }
-            END { printf "| %s | ", title; for (i = 1; i <= n; i++) printf "%s%s: %s", i == 1 ? "" : "; ", of[i], text[i]; print " |" }' "build/kinds/$name"
+            END { for (i = 1; i <= n; i++) printf "| %s | %s | %s |\n", title, of[i], text[i] }' "build/kinds/$name"
         awk -F '\t' -v wanted="$wanted" '$1 != "list" && $2 != wanted { exit 1 }' "build/kinds/$name" || failed=1
         kill "$pid"
         wait

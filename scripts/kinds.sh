@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Kinds of JVM that package registries have, and what was compiled to no JVM: fetches each, starts it, and looks at it in every way.
-# Writes the table of kinds into docs/evidence/support.md.
+# Fetches the kinds of JVM that package registries have, and programs of GraalVM's native image, which have no JVM. Starts each and
+# runs goprof's commands on it. Writes the table of kinds into docs/evidence/support.md.
 #   scripts/kinds.sh         needs Debian, and root for musl-tools; downloads 150 MB at first
-# The whole of what goprof said is kept in build/kinds. GOPROF_CACHE names another cache than ~/.cache/goprof. Exit code 1: a kind could
-# not be had, or is not looked at as it should be.
+# goprof's whole output is kept in build/kinds. GOPROF_CACHE names another cache than ~/.cache/goprof. Exit code 1: a kind could not be
+# fetched, or goprof did not work or refuse as expected.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes the recordings of unwind/testdata/arm64 and heap/testdata again: walks and heaps of arm64 JVMs with the memory that they
-# read, from the emulated machine (scripts/arm64.sh), walks on CPUs with and without pointer authentication. Run it when goprof
-# reads other memory than before; then `go test ./unwind -run TestRecordedArm64 -update` writes the stacks that the walks give.
+# Makes the recordings of unwind/testdata/arm64 and heap/testdata again: walks and heaps of arm64 JVMs, with the memory that goprof
+# read. The JVMs run on the emulated machine (scripts/arm64.sh), on CPUs with and without pointer authentication. Run this script
+# when goprof reads other memory than before. Then `go test ./unwind -run TestRecordedArm64 -update` writes the walks' stacks.
 #   scripts/arm64-walks.sh [REGEXP]   only tests that match
-# JDKS="17 25"     a machine with these JDKs is enough: only what needs no others is made
+# JDKS="17 25"     makes only recordings that need no other JDKs
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/releases.sh

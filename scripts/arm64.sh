@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# An arm64 machine for the tests, on any x86-64 one: a real arm64 kernel under qemu-system-aarch64 in full emulation. ptrace,
-# /proc and the JVMs are what they are on arm hardware; only time is not: emulated code is some ten times slower.
+# An arm64 machine for the tests, on any x86-64 machine: a real arm64 kernel under qemu-system-aarch64 in full emulation. ptrace,
+# /proc and the JVMs behave as on arm hardware. Times do not: emulated code is some ten times slower.
 #   scripts/arm64.sh build [JDK...]
-#                                makes the machine, if it is not there or lacks one of these JDKs
+#                                makes the machine, if it does not exist or lacks one of these JDKs
 #   scripts/arm64.sh run [--share DIR] [--timeout SECONDS] [--env NAME=VALUE]... COMMAND
-#                                boots it, runs a shell command line as root, and exits with its status; 124: out of time,
-#                                125: the machine died (the end of its console follows). stdout and stderr come as stdout
-# The command finds DIR (else the current directory) as /host, its working directory, which it may write; JDKs as /jdk/8
-# and so on (vmstructs/releases.txt); gcc, gdb, strace. What it writes elsewhere is gone afterwards. There is no network.
+#                                boots it, runs a shell command line as root, and exits with its status; 124: timeout,
+#                                125: the machine died (the end of its console follows). stdout and stderr arrive as stdout
+# The command's working directory is /host: DIR, else the current directory, and writable. JDKs are at /jdk/8 and so on
+# (vmstructs/releases.txt); gcc, gdb and strace are installed. Other files are gone afterwards. There is no network.
 #
-# GOPROF_ARM64_CPU    qemu's name of a CPU: neoverse-n1 (no pointer authentication); max,pauth-impdef=on has it
+# GOPROF_ARM64_CPU    qemu's name of a CPU: neoverse-n1 has no pointer authentication, max,pauth-impdef=on has it
 # GOPROF_ARM64_PAGES  4k or 16k
-# GOPROF_ARM64_BOOT   how many seconds the first boot may take (7200). The disk is kept if they are not enough
-# GOPROF_CACHE        another cache than ~/.cache/goprof; GOPROF_SUITE another suite of Debian than sid, the only one with all JDKs
-# A build takes about ten minutes and downloads 0.8 GB; the machine takes 2 GB. It needs Debian or what is built like it, and no
-# right to anything but packages, if qemu is missing.
+# GOPROF_ARM64_BOOT   timeout of the first boot in seconds (7200). After a timeout the disk is kept
+# GOPROF_CACHE        another cache than ~/.cache/goprof
+# GOPROF_SUITE        another suite of Debian than sid, which alone has all JDKs
+# A build takes about ten minutes and downloads 0.8 GB; the machine takes 2 GB. It needs Debian or a derivative. If qemu is
+# missing, it needs the right to install packages.
 set -euo pipefail
 cd_here=$PWD
 cd "$(dirname "$0")/.."

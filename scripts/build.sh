@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds cmd/goprof as it is released. Arguments go to go build: scripts/build.sh -o goprof
-# The program begins where the limit of address space is looked at first (arch/entry).
+# The program's entry point is in arch/entry, which reads the limit of address space before Go's runtime begins.
 set -euo pipefail
 
 # These packages do nothing while samples are taken: commands, pages, what is known of a JVM besides samples, servers.

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What `goprof convert` costs: records a JVM with two threads that run javac, at 1,000 Hz, and converts a million such samples to each
-# format. Prints seconds of CPU time by format, for a million samples. Then the same of made-up stacks.
-#   scripts/convert.sh [seconds]                 records for so long (120)
-#   scripts/convert.sh out.jfr                   takes this recording of goprof's
-# The recording is repeated until it has a million samples. Files are put under ./build/convert.
+# Measures what `goprof convert` costs. Records a JVM with two threads that run javac, at 1,000 Hz, and converts a million such
+# samples to each format. Prints seconds of CPU time by format, for a million samples. Then the same for made-up stacks.
+#   scripts/convert.sh [seconds]                 records for that long (120)
+#   scripts/convert.sh out.jfr                   uses this recording of goprof
+# The recording is repeated until it has a million samples. Files are in ./build/convert.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$PWD/build/convert

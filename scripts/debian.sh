@@ -1,5 +1,5 @@
-# Sourced by the scripts that take packages of Debian without installing them: apt with lists, cache and an empty machine of
-# its own, and otherwise as this machine is configured (mirror, proxies, certificates). Not root.
+# Sourced by scripts that use packages of Debian without installing them. apt gets its own lists, cache and empty machine, and
+# otherwise this machine's configuration (mirror, proxies, certificates). Needs no root.
 # The sourcing script sets:
 #   cache   a directory; lists and packages are kept in its apt/
 #   suite   a suite of Debian

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From nothing to a flame graph: builds goprof, starts a sample JVM, records it, draws it.
 #   scripts/demo.sh [seconds to record]
-# Needs Go, and a JDK, which it installs if it may. All files are put under ./build/demo. The JVM is gone afterwards.
+# Needs Go, and a JDK, which it installs if it may. Files are in ./build/demo. The JVM ends with the script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/quietly.sh

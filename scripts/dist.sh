@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What a release consists of: the static binary for each CPU, and their checksums.
-#   scripts/dist.sh          builds the commit at hand into build/dist
-#   scripts/dist.sh verify   builds the commit that those in build/dist name anew, elsewhere and from nothing, and compares the bytes;
-#                            'verify amd64' that of one CPU
-# Built is what is committed, in a fresh clone (its tags make the version). The same commit and the same Go give the same bytes:
-# no path of this machine (-trimpath), no C, no setting of the environment comes into them.
+# Makes what a release consists of: the static binary for each CPU, and their checksums.
+#   scripts/dist.sh          builds the present commit into build/dist
+#   scripts/dist.sh verify   builds the commit of the binaries in build/dist again, in a new clone elsewhere, and compares the bytes;
+#                            'verify amd64' only that CPU's
+# It builds what is committed, in a fresh clone (its tags make the version). The same commit and the same Go give the same bytes:
+# the binaries contain no path of this machine (-trimpath), no C, and no setting of the environment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dist=build/dist

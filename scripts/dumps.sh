@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How long goprof dump and jstack take for a JVM with some 290 threads: on a calm machine, and with busy loops beside it.
-#   scripts/dumps.sh [loops]     12 busy loops, for a minute at most; needs a JDK (GOPROF_JDKS, JAVA_HOME) with jstack
+# Measures how long goprof dump and jstack take for a JVM with some 290 threads: on a calm machine, and beside busy loops.
+#   scripts/dumps.sh [loops]     12 busy loops, for at most a minute; needs a JDK (GOPROF_JDKS, JAVA_HOME) with jstack
 set -euo pipefail
 cd "$(dirname "$0")/.."
 loops=${1:-12}

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A JDK 17 whose HotSpot is a fastdebug build, with assertions on and larger types: built from Debian's source, since
-# nobody ships one. Prints it as GOPROF_JDKS wants it.
+# Builds a JDK 17 with a fastdebug HotSpot (assertions on, larger types) from Debian's source, because no distribution has one.
+# Prints it in the form of GOPROF_JDKS.
 #   GOPROF_JDKS=$(scripts/fastdebug.sh) STOPS=1000 ROWS='^(default|Serial|G1|-Xint|C1 only|-TieredCompilation)$' ONLY=matrix make test-matrix
-# Takes half an hour on two CPUs, 3 GB in the cache (GOPROF_CACHE), and as root the packages that the build wants.
+# Takes half an hour on two CPUs, and 3 GB in the cache (GOPROF_CACHE). As root it installs the packages that the build needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-sid}") # a mirror may not keep unstable's sources

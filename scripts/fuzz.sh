@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs the fuzzers of the module, one after the other, for the time given:
+# Runs the fuzzers of the module, one after the other, for the given time each:
 #   scripts/fuzz.sh 20s            all
 #   scripts/fuzz.sh 5m 'CFI|ELF'   those whose names match
-# A failing input is left by go under the package's testdata/fuzz and should be committed,
-# as a test for ever. All other seeds there are of real programs: GOPROF_SEEDS=1 makes them again.
+# If an input fails, go writes it to the package's testdata/fuzz. Commit it as a test. All other seeds there are of real
+# programs: GOPROF_SEEDS=1 makes them again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:-20s}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Graal's compiler for the JDKs of `make test-matrix` that can use it as jars (21 and 25; JDK 11 may hold it itself): fetches it
-# from Maven Central into the cache, and prints GOPROF_GRAAL: 21=/dir:25=/dir. What cannot be had is left out, and told on stderr.
+# Fetches Graal's compiler for the JDKs of `make test-matrix` that can use it as jars (21 and 25; JDK 11 may contain it) from Maven
+# Central into the cache. Prints GOPROF_GRAAL: 21=/dir:25=/dir. If one cannot be fetched, stderr says so and it is left out.
 set -euo pipefail
 
 cache=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/graal

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# How much memory a long recording takes: an hour of JFR at 1,000 Hz, of a JVM with two threads that run javac.
+# Measures goprof's memory in a long recording: an hour of JFR at 1,000 Hz, of a JVM with two threads that run javac.
 #   scripts/hour.sh [seconds]
-#   chrt -i 0 scripts/hour.sh >hour.txt &     on a machine that has other work
-#   echo 19 >/proc/$!/autogroup                and its session is worth less than others, too
-# Prints goprof's memory each minute, and fails if it ever had more than 120 MB. Files are put under ./build/hour.
+#   chrt -i 0 scripts/hour.sh >hour.txt &     on a machine with other work
+#   echo 19 >/proc/$!/autogroup                also gives its session a lower weight
+# Prints goprof's memory each minute, and fails if it was ever more than 120 MB. Files are in ./build/hour.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-3600}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A container image of what `make dist` has built, without a daemon: the folder build/image in OCI's layout, for both CPUs.
-#   skopeo copy --all oci:build/image docker://REGISTRY/goprof:TAG      pushes it; crane and podman do as well
+# Makes a container image of what `make dist` has built, without a daemon: the folder build/image in OCI's layout, for both CPUs.
+#   skopeo copy --all oci:build/image docker://REGISTRY/goprof:TAG      pushes it; crane and podman work, too
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dist=build/dist

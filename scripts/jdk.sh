@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure that a JDK (java and javac) is present and prints its JAVA_HOME.
-# Installs one from this machine's own package sources if it may, else says what to install.
+# Makes sure that a JDK (java and javac) is installed, and prints its JAVA_HOME.
+# Installs one from this machine's package sources if it may, else says what to install.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/quietly.sh

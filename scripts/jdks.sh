@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# The JDKs of `make test-matrix`: fetches those of Debian's unstable suite (the only one that has them all) side by
-# side into a cache, and prints them as GOPROF_JDKS wants them: 8=/path:11=/path...
+# Fetches the JDKs of `make test-matrix` into a cache and prints them in the form of GOPROF_JDKS: 8=/path:11=/path...
+# They are those of Debian's unstable suite, the only one that has all.
 #   scripts/jdks.sh               those of vmstructs/releases.txt, the JDKs under /usr/lib/jvm, Temurin's 11, 17 and 21 (built by other
 #                                 compilers: gcc 7, 10 and 11), and 25 with a libjvm.so without symbols
 #   scripts/jdks.sh 8 21          only these
-#   scripts/jdks.sh zero          the home of a 17 with a Zero VM beside the usual one (java -zero), which goprof refuses
+#   scripts/jdks.sh zero          the home of a 17 that also has a Zero VM (java -zero), which goprof refuses
 # GOPROF_CACHE names another cache than ~/.cache/goprof; GOPROF_SUITE another suite than sid.
-# Needs Debian or what is built like it, not root: packages are downloaded and unpacked, nothing is installed but patchelf.
-# What cannot be had is told on stderr, with the reason, and left out; the exit status is 1 only if there is none, or if
+# Needs Debian or a derivative, but not root: packages are downloaded and unpacked. Only patchelf is installed.
+# If a JDK cannot be fetched, stderr gives the reason and it is left out. The exit status is 1 only if there is none, or if
 # REQUIRE_ALL is set.
 #
-# Unstable's C library is newer than most machines'. So each JDK lies in a tree of its own with all that it depends on, and its
-# commands are told (patchelf) to start with that tree's loader and to look for libraries there first. Only
-# the launchers change; libjvm.so is byte for byte Debian's.
+# Unstable's C library is newer than that of most machines. So each JDK is in a tree of its own with all its libraries, and patchelf
+# makes its commands use that tree's loader and libraries first. Only the launchers change; libjvm.so is byte for byte Debian's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

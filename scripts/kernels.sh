@@ -1,21 +1,24 @@
 #!/usr/bin/env bash
-# goprof on Debian's kernels, each booted in qemu without KVM: every kind of look at one JVM, as root and as the JVM's user without
-# any right of root, and recordings under settings and single capabilities (scripts/kernels/job.sh).
-#   scripts/kernels.sh                     bullseye (5.10), bookworm (6.1), trixie (6.12); 15 minutes each where a CPU is free
+# Runs goprof on Debian's kernels, each booted in qemu without KVM. On each kernel all of goprof's commands look at one JVM, as root and
+# as the JVM's user without any right of root, and under settings and single capabilities (scripts/kernels/job.sh).
+#   scripts/kernels.sh                     bullseye (5.10), bookworm (6.1), trixie (6.12); 15 minutes each with a free CPU
 #   scripts/kernels.sh bookworm            only this one
 #   scripts/kernels.sh bookworm-cloud      another flavour of it: cloud, rt; sid has Debian's newest kernel
 #   SECTIONS=boot scripts/kernels.sh bookworm+lockdown=confidentiality+cgroups=v1
 #                                          with words on its command line; cgroups=v1 and hybrid say which cgroups are mounted
-#   CPUS=16 scripts/kernels.sh trixie      shares of a known program on so many CPUs, and what goprof costs there
-# Writes its tables into docs/evidence/support.md: works, works with less and says so, or refuses with which words. A kernel that is not run keeps
-# the results of its last run in build/kernels. Whatever goprof said is kept there. Exit code 1: root was refused something, or a kernel did
-# not boot.
+#   CPUS=16 scripts/kernels.sh trixie      shares of a known program on so many CPUs, and goprof's CPU time there
+# Writes its tables into docs/evidence/support.md: what works, what works with less, and what is refused with which message. A kernel
+# that is not run keeps its last results in build/kernels. goprof's whole output is kept there, too. Exit code 1: goprof refused root
+# something, or a kernel did not boot.
 #
-# Emulated code is some thirty times slower: exit codes, messages and stacks are what they are on such a machine, times are not.
-# With CPUS, THREADS says how many threads are busy ("1 4").
-# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user, cgroup, oom, hotplug, suspend, boot and settings are run (all but
-# boot; settings comes last, since nothing lifts kernel.yama.ptrace_scope 3). With RESUME=1 a job that LIMIT has ended goes on where it stood. GOPROF_CACHE names another cache than ~/.cache/goprof. The first run downloads 0.5 GB.
-# Needs Debian or what is built like it, and root, for the mounts of debootstrap.
+# Emulated code is some thirty times slower. Exit codes, messages and stacks are those of a real machine, times are not.
+# THREADS      with CPUS: the numbers of busy threads ("1 4")
+# LIMIT        timeout of a kernel in seconds (3600)
+# SECTIONS     which of root, user, cgroup, oom, hotplug, suspend, boot and settings to run (all but boot). settings is last, because
+#              kernel.yama.ptrace_scope 3 cannot be undone
+# RESUME=1     continues a job that LIMIT has ended
+# GOPROF_CACHE another cache than ~/.cache/goprof. The first run downloads 0.5 GB
+# Needs Debian or a derivative, and root for the mounts of debootstrap.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

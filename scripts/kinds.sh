@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Kinds of JVM that package registries have, and what was compiled to no JVM: fetches each, starts it, and looks at it in every way.
-# Writes the table of kinds into docs/evidence/support.md.
+# Fetches the kinds of JVM that package registries have, and programs of GraalVM's native image, which have no JVM. Starts each and
+# runs goprof's commands on it. Writes the table of kinds into docs/evidence/support.md.
 #   scripts/kinds.sh         needs Debian, and root for musl-tools; downloads 150 MB at first
-# The whole of what goprof said is kept in build/kinds. GOPROF_CACHE names another cache than ~/.cache/goprof. Exit code 1: a kind could
-# not be had, or is not looked at as it should be.
+# goprof's whole output is kept in build/kinds. GOPROF_CACHE names another cache than ~/.cache/goprof. Exit code 1: a kind could not be
+# fetched, or goprof did not work or refuse as expected.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -118,18 +118,18 @@ failed=0
     echo
     echo "$(date -u +%F), $(uname -r):"
     echo
-    echo "| kind | goprof |"
-    echo "|---|---|"
+    echo "| kind of JVM | command of goprof | result |"
+    echo "|---|---|---|"
     for kind in "${kinds[@]}"; do
         IFS='|' read -r name title wanted <<<"$kind"
         ("start_$name" >"build/kinds/$name.log" 2>&1) &
         sleep "${REST:-8}"
         pid=$(process_of $!)
         look "$name" "$pid" >"build/kinds/$name"
-        # Looks that came out the same stand together.
+        # Looks with the same result share a row.
         awk -F '\t' -v title="$title" '{ said = $2 == 0 ? ($3 == "" ? "works" : $3) : "refuses (" $2 ")" ($3 == "" ? "" : ": " $3) }
             !(said in at) { at[said] = ++n; text[n] = said } { of[at[said]] = of[at[said]] (of[at[said]] == "" ? "" : ", ") "`" $1 "`" }
-            END { printf "| %s | ", title; for (i = 1; i <= n; i++) printf "%s%s: %s", i == 1 ? "" : "; ", of[i], text[i]; print " |" }' "build/kinds/$name"
+            END { for (i = 1; i <= n; i++) printf "| %s | %s | %s |\n", title, of[i], text[i] }' "build/kinds/$name"
         awk -F '\t' -v wanted="$wanted" '$1 != "list" && $2 != wanted { exit 1 }' "build/kinds/$name" || failed=1
         kill "$pid"
         wait

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# make test-languages: fetches the compilers of Kotlin, Scala, Groovy and JRuby by Maven, compiles the programs of
-# testdata/languages, and prints where they are, as GOPROF_LANGUAGES wants it: a folder for each language with the
-# class path in "classpath" and the main class (and its argument) in "main".
-# GOPROF_CACHE names another cache than ~/.cache/goprof. Needs mvn and a JDK; what is there already is not made again.
+# make test-languages: fetches the compilers of Kotlin, Scala, Groovy and JRuby by Maven, and compiles the programs of
+# testdata/languages. Prints their folder in the form of GOPROF_LANGUAGES: a folder for each language with the class path in
+# "classpath" and the main class (and its argument) in "main".
+# GOPROF_CACHE names another cache than ~/.cache/goprof. Needs mvn and a JDK. Does not make again what exists.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 sources=$PWD/testdata/languages

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Cores of JVMs of another CPU for the rules of the leaf, without a machine of it: qemu-user runs them, some ten times slower.
+# Makes cores of JVMs of another CPU for the rules of the leaf. qemu-user runs the JVMs, some ten times slower.
 #   scripts/leaf-guest.sh DIR arm64 17 [REGEXP [MODES]]        REGEXP: which programs of TestLeaf, as 'streams|maps'
 #   scripts/leaf-guest.sh DIR amd64 17=HOME [REGEXP [MODES]]   HOME: a JDK of this machine; MODES: 'c2' or as 'c1|c1-profiled'
-# DIR/CPU has the cores and pcs then, of programs held back in DIR/CPU/held. To score them:
+# The cores and pcs are in DIR/CPU, those of programs held back in DIR/CPU/held. To score them:
 #   GOPROF_LEAF_KEEP=DIR/CPU go test ./testdata/oracle -run TestLeafKept -v
 # arm64's JDKs and libraries are those of the emulated machine (scripts/arm64.sh build JDK). A program takes two minutes and 0.7 GB.
-# The plugin was tried with qemu 7.2. Since 9.0 qemu takes plugins of another interface alone.
+# The plugin was tried with qemu 7.2. Since 9.0 qemu has another interface for plugins.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 die() {

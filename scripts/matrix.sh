@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# make test-matrix: holds goprof against every JDK of vmstructs/releases.txt in every way to run it, and prints a table of what it saw; then
-# runs the tests of what differs between JDKs on each.
+# make test-matrix: tests goprof on every JDK of vmstructs/releases.txt with each set of options, and prints a table. Then runs the
+# tests of what differs between JDKs on each.
 #   scripts/matrix.sh           all that scripts/jdks.sh finds or fetches
 #   scripts/matrix.sh 8 21      only these
-# STOPS (2000) says how often each JVM is stopped, ROWS picks ways to run one by a regular expression, GOPROF_JDKS names JDKs
-# that are there already. HUGEPAGES=300 has root reserve so many large pages for the run (vm.nr_hugepages), for the row that
-# needs them. A JDK that cannot be had is an error, but with MISSING=1. ONLY=matrix and ONLY=live leave out the other half. The whole output
-# is kept in build/matrix.log and build/matrix-live.log.
+# STOPS          how often each JVM is stopped (2000)
+# ROWS           a regular expression that selects sets of options
+# GOPROF_JDKS    JDKs that are there already
+# HUGEPAGES=300  as root: reserves so many large pages (vm.nr_hugepages) for the row that needs them
+# MISSING=1      a JDK that cannot be fetched is no error
+# ONLY=matrix, ONLY=live    only one half
+# The whole output is in build/matrix.log and build/matrix-live.log.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/tools.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# scripts/modes.sh PID [SECONDS]: records a JVM in each mode, by each engine, and of the events that wait and allocate,
-# one after the other, and prints a line of each: samples, what was cut and lost, and why. For programs that others
-# wrote (docs/evidence/accuracy.md). GOPROF_BINARY names another goprof than ./goprof. What it records is thrown away.
+# scripts/modes.sh PID [SECONDS]: records a JVM in each mode, by each engine, and with the events of waits and allocations, one
+# after the other. Prints a line for each: samples, how many were cut or lost, and why. For programs that others wrote
+# (docs/evidence/accuracy.md). GOPROF_BINARY names another goprof than ./goprof. The recordings are deleted.
 set -euo pipefail
 goprof=$(realpath "${GOPROF_BINARY:-$(dirname "$0")/../goprof}") # a relative one is looked for where the caller stands
 cd "$(dirname "$0")/.."

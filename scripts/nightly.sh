@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What takes too long for each change, once a night: the race detector, known vulnerabilities, and every fuzzer.
+# Runs once a night what takes too long for each change: the race detector, known vulnerabilities, and every fuzzer.
 #   scripts/nightly.sh                   all of it; FUZZTIME=30m for each fuzzer (5m)
 #   scripts/nightly.sh race vulnerable   parts: race, vulnerable, fuzz
-# Runs every part even if one failed, and says at the end which did and which could not run.
+# Runs every part even if one failed. At the end says which failed and which could not run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

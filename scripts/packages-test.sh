@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tries the packages of build/packages as their users would: each is installed into a root of its own, records a JVM of
-# this machine from there, is upgraded with a changed configuration, and removed. Needs root, debootstrap, rpm, minisign
-# and python3-venv, which it installs if it may.
+# Tests the packages of build/packages as their users would. Each is installed into a root of its own, records a JVM of this
+# machine from there, is upgraded with a changed configuration, and removed. Needs root, debootstrap, rpm, minisign and
+# python3-venv. Installs these if it may.
 #   scripts/packages-test.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Packages of what `make dist` has built: .deb, .rpm, .apk and .tar.gz for both CPUs, in build/packages, with a list of
+# Makes packages of what `make dist` has built: .deb, .rpm, .apk and .tar.gz for both CPUs, in build/packages, with a list of
 # modules (CycloneDX), a statement of how they were built (in-toto), and checksums.
 #   scripts/packages.sh                               makes them
-#   GOPROF_SIGNING_KEY=FILE scripts/packages.sh       signs the checksums with this key of minisign, too
+#   GOPROF_SIGNING_KEY=FILE scripts/packages.sh       also signs the checksums with this key of minisign
 # The same commit gives the same bytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The picture of README.md: the page that `make demo` draws, as a browser shows it. Needs chromium.
+# Makes the picture of README.md: a browser's view of the page that `make demo` draws. Needs chromium.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/tools.sh chromium

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The oracles in their long form, for docs/evidence/accuracy.md: prints what each counted.
+# Runs the oracles in their long form, for docs/evidence/accuracy.md, and prints what each counted.
 #   scripts/prove.sh             all, some hours
 #   scripts/prove.sh TestShadow  one, or those whose whole names match: 'TestShadow.*'
-# STOPS, STEPS, SAMPLES, KILLS and CHURN (seconds) make it shorter or longer. The whole output is kept in build/prove.
+# STOPS, STEPS, SAMPLES, KILLS and CHURN (seconds) make it shorter or longer. The whole output is in build/prove.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 which=${1:-.*}

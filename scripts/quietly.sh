@@ -1,4 +1,4 @@
-# Sourced by scripts whose steps print much that is of interest only where they fail.
+# Sourced by scripts with steps whose output matters only if they fail.
 # shellcheck shell=bash
 
 # Says WHAT, and runs COMMAND with its output in the file LOG. If it fails, shows the end of LOG and names it.

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# make test-readers: without an argument, fetches by Maven what others read our files with, JMC's reader and rules, async-profiler's
-# converter, jstall's parser of thread dumps, the readers of heap dumps of VisualVM and of Eclipse MAT, and async-profiler itself, for a recording of its own. Prints the folder of the jars, as GOPROF_READERS wants it.
-# "npm" fetches by npm what shows our other files: speedscope with its schema, a validator, the Firefox Profiler's command line, the client of the Model Context Protocol, and
-# its node. Prints the folder of the packages, as GOPROF_VIEWERS wants it. Where npm gets them from is npm's own configuration.
-# GOPROF_CACHE names another cache than ~/.cache/goprof. Needs mvn and a JDK from 17 on; what is there already is not fetched again.
+# make test-readers: fetches by Maven the programs with which goprof's files are tested: JMC's reader and rules, async-profiler and
+# its converter, jstall's parser of thread dumps, the readers of heap dumps of VisualVM and of Eclipse MAT. Prints the folder of the
+# jars in the form of GOPROF_READERS.
+#   scripts/readers.sh npm     fetches by npm: speedscope with its schema, a validator, the Firefox Profiler's command line, the client
+#                              of the Model Context Protocol, and its node. Prints the folder of the packages in the form of
+#                              GOPROF_VIEWERS. npm's own configuration says where npm gets them from
+# GOPROF_CACHE names another cache than ~/.cache/goprof. Needs mvn and a JDK from 17 on. Does not fetch again what exists.
 set -euo pipefail
 cache=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/readers
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Fetches servers and libraries of others by Maven, compiles the programs of testdata/servers, and prints where they are, as
-# GOPROF_SERVERS wants it: a folder for each with the class path in "classpath" and the main class in "main".
+# Fetches servers and libraries of others by Maven, and compiles the programs of testdata/servers. Prints their folder in the form
+# of GOPROF_SERVERS: a folder for each with the class path in "classpath" and the main class in "main".
 #   scripts/servers.sh               those of make test-servers
-#   scripts/servers.sh lucene ...    those that are named; heap's TestPrograms wants lucene h2 spring
-# GOPROF_CACHE names another cache than ~/.cache/goprof. Needs mvn and a JDK from 21 on; what is there already is not fetched again.
+#   scripts/servers.sh lucene ...    only these; heap's TestPrograms needs lucene h2 spring
+# GOPROF_CACHE names another cache than ~/.cache/goprof. Needs mvn and a JDK from 21 on. Does not fetch again what exists.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 sources=$PWD/testdata/servers

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# The tests on a real arm64 kernel with real arm64 JVMs, emulated (scripts/arm64.sh). Go and Java are compiled here, and run there.
+# Runs the tests on a real arm64 kernel with real arm64 JVMs, emulated (scripts/arm64.sh). Go and Java are compiled here.
 #   scripts/test-arm64.sh             every JDK of vmstructs/releases.txt that has arm64, some hours
 #   scripts/test-arm64.sh 17 25       only these
-# STAGES=regexp    only some of: unit thread preempter visit perf wall threads stops live leaf desk cores foreign session diagnose end-to-end virtual shadow
-#                  steps pauth-shadow pauth-steps 16k-shadow. thread to wall watch programs of C, which unit leaves out.
-#                  foreign reads here, on this CPU, the cores that the stage cores has left in build/arm64/cores
+# STAGES=regexp    only some of: unit thread preempter visit perf wall threads stops live leaf desk cores foreign session diagnose
+#                  end-to-end virtual shadow steps pauth-shadow pauth-steps 16k-shadow. thread to wall look at programs of C, which
+#                  unit leaves out. foreign reads on this CPU the cores that the stage cores has left in build/arm64/cores
 # LEAVES=number    samples of each program, compiler and JDK of the stage leaf (300)
 # STOPS, STEPS     of the shadow oracle for each JDK and mode (1000), and of the single-step oracle for each JDK and CPU (100000)
 # ROWS=regexp      modes of the shadow oracle (testdata/oracle/matrix_rows_test.go)
-# LIMIT=seconds    a stage's time at most; TESTS=regexp only these tests of the stages
-# Each stage's whole output is kept in build/arm64. At the end stand tables for docs/evidence/support.md.
+# LIMIT=seconds    timeout of a stage; TESTS=regexp only these tests of the stages
+# Each stage's whole output is in build/arm64. At the end the script prints tables for docs/evidence/support.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

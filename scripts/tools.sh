@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes sure that what the tests call is present: gcc and binutils (readelf), and what is named beside:
+# Makes sure that the programs that the tests call are installed: gcc and binutils (readelf), and those that are named:
 #   scripts/tools.sh             gcc, binutils
-#   scripts/tools.sh chromium    a browser, too
-#   scripts/tools.sh gdb         a debugger, too
-#   scripts/tools.sh musl-gcc    another C library, too
-#   scripts/tools.sh podman runc containers, too
-# Installs from this machine's own package sources if it may, else says what to install.
+#   scripts/tools.sh chromium    also a browser
+#   scripts/tools.sh gdb         also a debugger
+#   scripts/tools.sh musl-gcc    also another C library
+#   scripts/tools.sh podman runc also containers
+# Installs from this machine's package sources if it may, else says what to install.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/quietly.sh

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The first process of a guest of scripts/kernels.sh: mounts what a system has, and runs the job of the second disk.
+# The first process of a guest of scripts/kernels.sh: mounts the usual file systems, and runs the job of the second disk.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys

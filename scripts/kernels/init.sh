@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# The first RAM disk of a guest of scripts/kernels.sh: loads what the root disk needs, and hands over to it.
+# The first RAM disk of a guest of scripts/kernels.sh: loads the modules that the root disk needs, and continues on that disk.
 /bin/busybox --install -s /bin
 export PATH=/bin
 mount -t proc proc /proc

@@ -1,17 +1,17 @@
 #!/bin/sh
-# Runs in the guest of scripts/kernels.sh, with the names of sections in the file "sections":
-#   root      every kind of look at one JVM, as root
-#   user      the same as the JVM's user, with no right of root
+# Runs in the guest of scripts/kernels.sh. The file "sections" names the sections to run:
+#   root      all commands on one JVM, as root
+#   user      the same as the JVM's user, without any right of root
 #   settings  recordings under settings of the kernel, limits and single capabilities
-#   cgroup    looks at a JVM in a control group of version 2 with limits, and frozen
-#   oom       a JVM in such a group that the kernel kills for want of memory, during a recording and under the agent
-#   boot      few looks, for kernels with words on their command line; the JVM has memory and CPU limits of cgroups of version 1 if these
-#             are mounted (cgroups=v1)
+#   cgroup    commands on a JVM in a control group of version 2 with limits, and frozen
+#   oom       the kernel kills a JVM in such a group for want of memory, during a recording and under the agent
+#   boot      few commands, for kernels with words on their command line; if cgroups of version 1 are mounted (cgroups=v1), the
+#             JVM has memory and CPU limits of these
 #   hotplug   a CPU goes off and on again, during recordings and under the agent
-#   suspend   the same where the machine sleeps, and where its clock is set
-#   cpus      shares of a program that keeps an account of its own, on as many CPUs as there are
-# Writes a line for each look to out/table: section, what, exit code, the samples, and lines of what goprof says besides
-# with ^ behind each. Tabs separate them.
+#   suspend   the machine sleeps, and its clock is set, during recordings and under the agent
+#   cpus      shares of a program that keeps its own account, on all CPUs of the guest
+# Writes a line for each command to out/table: section, command, exit code, the samples, and goprof's other messages, each followed
+# by ^. Tabs separate them.
 cd /job
 mkdir -p out/root out/user out/settings out/cgroup out/oom out/boot out/hotplug out/suspend out/cpus
 chmod 777 out/* # of RESUME, too

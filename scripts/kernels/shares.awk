@@ -1,5 +1,5 @@
-# Recordings of truth.Shares, and beside each what the program says of itself -> a row for each recording (docs/evidence/support.md): how
-# far shares are off, and what goprof used. cpus: how many the guest has.
+# Reads recordings of truth.Shares, each with what the program says of itself, and prints a row for each (docs/evidence/support.md): how
+# far shares are off, and goprof's CPU time. cpus: how many CPUs the guest has.
 FNR == 1 {
     if (file != "") tell()
     file = FILENAME

@@ -1,5 +1,5 @@
 # nix-build -E 'with import <nixpkgs> {}; callPackage ./scripts/packages/goprof.nix {}'
-# The first build names the hash of the modules, which stands at vendorHash then.
+# The first build prints the hash of the modules. Put it at vendorHash.
 { lib, stdenv, buildGoModule, installShellFiles }:
 
 buildGoModule {

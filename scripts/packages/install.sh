@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs goprof from a release: fetches the archive for this CPU, verifies it, and puts the program and its pages in place.
 #   install.sh FROM [PREFIX]     FROM is the URL or the folder of a release; PREFIX is /usr/local, or ~/.local without root
-# SHA256SUMS of the release has to fit. With minisign and GOPROF_KEY=FILE (the public key), its signature has to, too.
+# The archive must match the release's SHA256SUMS. With minisign and GOPROF_KEY=FILE (the public key), the signature must match, too.
 set -eu
 fail() { echo "install.sh: $1" >&2; exit 1; }
 [ $# -ge 1 ] || { sed -n '2,4s/^# \{0,1\}//p' "$0" >&2; exit 2; }

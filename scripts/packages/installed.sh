@@ -1,3 +1,3 @@
 #!/bin/sh
-# After an installation or an upgrade. The agent is not started: its owner decides what it records.
+# Runs after an installation or an upgrade. It does not start the agent, because its owner decides what it records.
 [ ! -d /run/systemd/system ] || systemctl daemon-reload

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Before the program goes. An upgrade keeps the agent running (deb says "upgrade", rpm says 1).
+# Runs before the program is removed. An upgrade keeps the agent running (deb says "upgrade", rpm says 1).
 case ${1:-} in
     upgrade | 1) exit 0 ;;
 esac

@@ -2,10 +2,10 @@ import java.util.Scanner;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Many threads that are parked and some that work, when they are told to.
+ * Many threads that are parked, and some that work on request.
  *
- * Arguments: threads, of which so many work. Prints "ready", then obeys its standard input:
- *   r 0, r 1   those rest, and work again; they rest at first
+ * Arguments: the number of threads, and how many of them work. Prints "ready", then obeys its standard input:
+ *   r 0, r 1   these threads rest, or work again; they rest at first
  */
 public final class Crowd {
     private static volatile boolean resting = true;

@@ -4,7 +4,7 @@ import java.util.Scanner;
  * A heap that is full of small objects, and a thread that looks at the clock.
  *
  * Argument: megabytes. Prints "ready", then obeys its standard input:
- *   g   prints the longest time, in ns, that the thread did not see its clock move since the last g
+ *   g   prints the longest gap between two readings of the clock since the last g, in ns
  */
 public final class Fill {
     private static volatile long longest;

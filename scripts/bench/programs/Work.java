@@ -3,11 +3,11 @@ import java.lang.management.ThreadMXBean;
 import java.util.Scanner;
 
 /**
- * Two busy threads that do equal pieces of work, and read what CPU time each has cost them: arithmetic, memory of
+ * Two busy threads that do equal pieces of work, and measure the CPU time of the pieces. A piece is arithmetic, memory of
  * 256 KB a thread, virtual calls, recursion.
  *
  * Prints "ready", then obeys its standard input:
- *   w MILLISECONDS  works so long, and prints "PIECES CPU_NS" of both threads together, at least one of each
+ *   w MILLISECONDS  works for that time, and prints "PIECES CPU_NS" of both threads together; each does at least one piece
  */
 public final class Work extends Thread {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();

@@ -1,6 +1,6 @@
-// burn: programs that do nothing but spin, so that others have to wait for a CPU.
+// burn: programs that only spin, so that others have to wait for a CPU.
 //
-//   burn PROGRAMS   prints "ready"; all end with its standard input, and with it
+//   burn PROGRAMS   prints "ready"; all end when its standard input ends, or when it ends
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /*
- * What does it take to read a thread's CPU clock right after a hand-over, and what a moment later? docs/evidence/accuracy.md has
- * what came of it.
+ * How long does it take to read a thread's CPU clock right after a hand-over, and a moment later? docs/evidence/accuracy.md has
+ * the results.
  *
  * Four pairs of threads compute some 40 us and hand over: by a lock and a condition, or by a yield. After a hand-over a
- * thread reads its CPU clock three times. The CPU's counter tells how long each reading takes.
+ * thread reads its CPU clock three times. The CPU's counter says how long each reading takes.
  *
  *   gcc -O2 -o clocks clocks.c -lpthread
  *   ./clocks lock|yield SECONDS

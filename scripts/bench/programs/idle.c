@@ -1,4 +1,4 @@
-// idle: threads that sleep, for what it costs to find out that they do.
+// idle: sleeping threads, to measure what it costs to find out that they sleep.
 //
 //   idle THREADS   prints "ready", and ends with its standard input
 #include <pthread.h>

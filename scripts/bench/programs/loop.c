@@ -1,6 +1,6 @@
-// loop: the yardstick of `make bench`: the least that a profiler which stops a thread must do, in compiled C.
+// loop: the yardstick of `make bench`. It does the least that a profiler that stops a thread must do, in compiled C.
 //
-//   loop TID HZ SECONDS [BYTES [PRIORITY]]      HZ 0 is as fast as it goes; PRIORITY is real-time
+//   loop TID HZ SECONDS [BYTES [PRIORITY]]      HZ 0: as fast as possible; PRIORITY: real-time
 //
 // At each tick: PTRACE_SEIZE, PTRACE_INTERRUPT, wait4 polled for 50 us and then blocking, the registers, one
 // process_vm_readv of BYTES (16 KB) from the stack pointer upward, PTRACE_DETACH. Prints "SAMPLES CPU_NS" at the end.

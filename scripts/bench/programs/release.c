@@ -1,7 +1,7 @@
-// release: how a tracer with real-time priority should let a thread go that it has taken the CPU from.
+// release: how should a tracer with real-time priority release a thread whose CPU it has taken?
 //
 // A child reads its clock and notes each gap of 15 us or more. Each millisecond the tracer takes the child's CPU, stops
-// it as goprof does, reads its registers and 16 KB of its stack, and lets it go:
+// it as goprof does, reads its registers and 16 KB of its stack, and releases it:
 //
 //   fifo  with its own real-time priority. The kernel wakes the child on an idle CPU, if there is one.
 //   idle  as SCHED_IDLE. The child's own CPU counts as idle then (kernel/sched/fair.c, select_idle_sibling), so the child
@@ -9,7 +9,7 @@
 //
 //   cc -O2 -pthread -o release release.c && ./release     (root, two CPUs)
 //
-// It prints the longest gaps, as many as there were stops, of five seconds each way.
+// For five seconds of each way it prints the longest gaps, as many as there were stops.
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /*
- * Is a thread that sleeps for a moment seen as often as it uses CPU time? docs/evidence/visits.md has what came of it.
+ * Are the samples of a thread with short sleeps in proportion to its CPU time? docs/evidence/visits.md has the results.
  *
  * Threads on CPU 1 (four) compute some 40 us and sleep 20 us, yield, or do nothing. A lone thread's yield comes back at
- * once. What that takes they measure by their own clock, around 16 rounds with it and 16 without: two readings next to a
- * hand-over are wrong by up to 1 us. They are seen by samples of CPU 1, which come from
+ * once. They measure the cost of a sleep or yield by their own clock, around 16 rounds with it and 16 without it: two
+ * readings next to a hand-over are wrong by up to 1 us. Samples of CPU 1 come from
  *   timer   the timer of a perf event of that CPU, as goprof --engine perf has it
  *   ipi     an interrupt that CPU 0 sends to CPU 1, and a perf event of the tracepoint there
  *

@@ -1,5 +1,5 @@
-// spin: the target of `make bench`. One thread does nothing but read its clock, and so sees each moment at which
-// it did not run. 16 KB of its stack are in use above its stack pointer.
+// spin: the target of `make bench`. One thread only reads its clock, and so sees each moment at which it did not run.
+// 16 KB of its stack are in use above its stack pointer.
 //
 //   spin            prints "TID STACKTOP", then obeys its standard input:
 //   w MILLISECONDS  prints the gaps of the next so many milliseconds, in ns: "N g1 g2 ... gN"

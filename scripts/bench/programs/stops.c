@@ -1,5 +1,5 @@
-// stops: for how long a profiler holds a thread up, and how long the thread then waits for a CPU, as the kernel's own
-// events tell. The thread itself cannot tell the two apart, for on a busy machine it waits for a CPU anyway.
+// stops: how long a profiler holds a thread, and how long the thread then waits for a CPU, by the kernel's events. The
+// thread itself cannot distinguish the two, because on a busy machine it waits for a CPU anyway.
 //
 //   stops TID SECONDS NAME   NAME: of the profiler's threads. Prints "STOPS HELD_NS WAIT_NS HELD_NS WAIT_NS ..."
 //

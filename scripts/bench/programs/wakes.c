@@ -1,6 +1,6 @@
-// wakes: what it costs to wake up, and nothing else: the least that a preempter (sampler/ptrace/preempter.go) can cost.
+// wakes: the cost of a wake-up alone, which is the least that a preempter (sampler/ptrace/preempter.go) can cost.
 //
-//   wakes CPU HZ SECONDS [AWAKE]      AWAKE 1: a thread that counts as idle (SCHED_IDLE) keeps the CPU from its sleep
+//   wakes CPU HZ SECONDS [AWAKE]      AWAKE 1: a thread that counts as idle (SCHED_IDLE) keeps the CPU awake
 //
 // A thread with real-time priority on that CPU sleeps until the next moment, again and again. Prints its CPU time of one
 // wake-up, in us. Needs root.

@@ -9,10 +9,9 @@ import (
 )
 
 const (
-	// leastGrowth is the smallest growth of a part that is shown, as a share of the resident memory, and leastBytes the
-	// same in bytes.
+	// A part's growth is shown from leastGrowth (a share of the resident memory) and leastBytes on.
 	leastGrowth, leastBytes = 0.002, 1 << 20
-	// maxFull bounds the predicted time until memory is full.
+	// maxFull is the longest time until memory is full that is predicted.
 	maxFull = 30 * 24 * time.Hour
 )
 

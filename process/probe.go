@@ -117,8 +117,8 @@ type linkageName struct {
 }
 
 // covers reports whether a symbol is the function. In a mangled C++ name, the parameters follow, and then the
-// compiler's suffixes for copies. With two suffixes, a symbol is not the function: a cold part is not its beginning,
-// and a copy with fewer parameters (isra) lacks parameters of the source.
+// compiler's suffixes for copies. Two of these suffixes mean that it is not the function: a cold part is not its
+// beginning, and a copy with fewer parameters (isra) lacks parameters of the source.
 func (n linkageName) covers(symbol string) bool {
 	if n.whole {
 		plain, _, _ := strings.Cut(symbol, "@") // read@@GLIBC_2.2.5

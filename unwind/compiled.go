@@ -50,9 +50,9 @@ func isDeoptHandler(b *vmstructs.Blob, pc uint64) bool {
 
 // compiledCaller finds the caller of a compiled frame.
 //
-// At a recorded return address the frame is whole and its size is known. Anywhere else the frame may be incomplete
-// (even after frame_complete is no proof, because of the entry barrier), partly removed, or shifted by pushed arguments
-// of a leaf call. Then compiledCaller reads the code ahead. If the code does not show the caller, compiledCaller does
+// At a recorded return address the frame is whole and its size is known. Anywhere else the frame may be incomplete,
+// partly removed, or shifted by pushed arguments of a leaf call (frame_complete shows little, because the entry barrier
+// comes before it). Then compiledCaller reads the code ahead. If the code does not show the caller, compiledCaller does
 // not guess one.
 func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact && isWhole(b, w.cur.pc) {

@@ -15,7 +15,7 @@ type contLayout struct {
 	klasses      offset `need:"ClassLoaderData._klasses"`
 	loaders      uint64 `need:"ClassLoaderDataGraph._head"`
 
-	zOffsetMask offset `vm:"ZGlobalsForVMStructs._ZAddressOffsetMask"` // a pointer to the mask of bits that are not the colour
+	zOffsetMask offset `vm:"ZGlobalsForVMStructs._ZAddressOffsetMask"` // a pointer to the mask of bits without the colour
 	xOffsetMask offset `vm:"XGlobalsForVMStructs._XAddressOffsetMask"`
 }
 

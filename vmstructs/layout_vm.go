@@ -29,7 +29,7 @@ type threadLayout struct {
 	fp            offset `vm:"JavaFrameAnchor._last_Java_fp"`
 	anchorSpan    int
 	wrapperAnchor offset `need:"JavaCallWrapper._anchor" cap:"frame anchors"`
-	trapPC        offset `vm:"JavaThread._saved_exception_pc"` // the pc at which a signal made compiled code continue in a stub
+	trapPC        offset `vm:"JavaThread._saved_exception_pc"` // where a signal moved compiled code to a stub
 }
 
 func (r *resolver) thread() threadLayout {

@@ -17,7 +17,7 @@ type zPagesLayout struct {
 	pages   offset `vm:"%GranuleMapForPageTable._map"`
 	start   offset `vm:"%Page._virtual"`
 	top     offset `vm:"%Page._top"`
-	offsets offset `vm:"%GlobalsForVMStructs._%AddressOffsetMask"`   // a pointer to the mask of bits that are not the colour
+	offsets offset `vm:"%GlobalsForVMStructs._%AddressOffsetMask"`   // a pointer to the mask of bits without the colour
 	good    offset `vm:"%GlobalsForVMStructs._ZPointerLoadGoodMask"` // a pointer to the good colour
 
 	forwarding  offset `vm:"%Heap._forwarding_table"`       // if there are no generations

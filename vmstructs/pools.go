@@ -296,7 +296,7 @@ func (p *Pools) elements(at uint64, first, most int) (refs []uint64, ok bool) {
 	}
 	for i := uint64(0); i < uint64(len(b)); i += size {
 		to, err := p.k.oopIn(b, i)
-		if err != nil && (size == 4 || word(b[i:])>>16 != 0) { // with ZGC a null reference also has a colour, in its lowest bits
+		if err != nil && (size == 4 || word(b[i:])>>16 != 0) { // with ZGC null has a colour in its lowest bits
 			return nil, false
 		}
 		refs = append(refs, to)

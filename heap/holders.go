@@ -27,10 +27,8 @@ const (
 	leastLeftOut = 0.01
 )
 
-// ErrNoObjects: no object of the class was read.
 var ErrNoObjects = errors.New("no object of that class was met")
 
-// Span is a range of memory.
 type Span struct{ Start, Top uint64 }
 
 // Tenured lists the memory of objects that are not young.
@@ -119,7 +117,6 @@ func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profil
 	return h, moved, nil
 }
 
-// drawn is an object that was drawn.
 type drawn struct {
 	addr, klass uint64
 	bytes, rank float64

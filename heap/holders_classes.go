@@ -20,7 +20,6 @@ type heldClass struct {
 	statics []refField // static references, in its java.lang.Class
 }
 
-// refField is a field that is a reference.
 type refField struct {
 	at   uint32
 	link int32
@@ -32,7 +31,6 @@ const (
 	maxPlanned      = 1 << 23
 )
 
-// heldClasses are all classes of a JVM.
 type heldClasses struct {
 	heap     *vmstructs.Heap
 	byKlass  map[uint64]*heldClass
@@ -45,7 +43,6 @@ type heldClasses struct {
 	lost     int // classes that could not be read
 }
 
-// readHeldClasses reads the classes of the JVM.
 func readHeldClasses(h *vmstructs.Heap) (*heldClasses, error) {
 	t := &heldClasses{heap: h, byKlass: map[uint64]*heldClass{}, byMirror: map[uint64]*heldClass{},
 		byLoader: map[uint64][]*heldClass{}, numbers: map[profile.HeapLink]int32{}}
@@ -101,7 +98,6 @@ func (t *heldClasses) loaderOf(c *vmstructs.DumpClass) string {
 	return o.Class.Name
 }
 
-// link returns the number of a link.
 func (t *heldClasses) link(l profile.HeapLink) int32 {
 	n, ok := t.numbers[l]
 	if !ok {

@@ -22,7 +22,6 @@ import (
 	"goprof/vmstructs"
 )
 
-// openLive opens a running JVM.
 func openLive(t *testing.T, jvm *jvmtest.JVM) (*Reader, error) {
 	t.Helper()
 	return NewReader(openVM(t, jvm))

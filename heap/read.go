@@ -11,7 +11,6 @@ import (
 	"goprof/vmstructs"
 )
 
-// Options say how much is read.
 type Options struct {
 	// Bytes and Time bound a reading. 0 stands for DefaultBytes and DefaultTime. A larger heap is sampled.
 	Bytes uint64
@@ -84,7 +83,6 @@ type reading struct {
 // Reader reads one JVM's heap, any number of times.
 type Reader struct{ heap *vmstructs.Heap }
 
-// NewReader makes a reader of a JVM's heap.
 func NewReader(vm *vmstructs.VM) (*Reader, error) {
 	h, err := vm.NewHeap()
 	if err != nil {

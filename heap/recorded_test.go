@@ -26,7 +26,6 @@ var recorded = []string{
 	"arm64-serial-25", "arm64-g1-25", "arm64-zgc-25",
 }
 
-// loadHeap loads a recorded heap.
 func loadHeap(t testing.TB, name string) *captured.Recording {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", name+".rec"))
@@ -41,7 +40,6 @@ func loadHeap(t testing.TB, name string) *captured.Recording {
 	return rec
 }
 
-// readerOf reads the heap of a target.
 func readerOf(target process.Target) (*Reader, error) {
 	vm, err := vmstructs.Open(target)
 	if err != nil {

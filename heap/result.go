@@ -9,7 +9,6 @@ import (
 	"goprof/vmstructs"
 )
 
-// result makes the result from the tally.
 func (x *reading) result() *profile.Heap {
 	t := x.tally
 	h := &profile.Heap{Took: time.Since(x.began), Collector: x.heap.CollectorName(),

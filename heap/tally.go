@@ -82,7 +82,6 @@ func (t *tally) reset(part vmstructs.HeapPart) {
 	t.biggest = slices.DeleteFunc(t.biggest, func(a *profile.HeapArray) bool { return a.Part == name })
 }
 
-// add counts an object.
 func (t *tally) add(o *vmstructs.Object) {
 	i := int(o.Class.Sum) - 1
 	if i < 0 {

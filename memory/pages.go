@@ -48,7 +48,6 @@ func (p *pages) each(start, end uint64, f func(addr, entry uint64)) error {
 	return nil
 }
 
-// add adds a page.
 func (c *pageCount) add(entry, size uint64) {
 	switch {
 	case entry&present != 0:

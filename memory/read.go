@@ -34,13 +34,11 @@ const (
 	rollupBelow = 1 << 30
 )
 
-// NewReader makes a reader for a live JVM.
 func NewReader(p *process.Process, vm *vmstructs.VM) *Reader {
 	b, _ := procfs.Read("/proc/self/mountinfo", maxMounts)
 	return &Reader{p: p, health: vm.NewHealth(), mounts: procfs.CgroupMounts(b)}
 }
 
-// reading is one reading under way.
 type reading struct {
 	*Reader
 	pages  pages

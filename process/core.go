@@ -135,21 +135,17 @@ func (c *Core) readProgs(h *elf.Header64) ([]elf.Prog64, error) {
 	return progs, nil
 }
 
-// CPU implements Target.
 func (c *Core) CPU() *arch.CPU { return c.cpu }
 
 // Generation implements Target. A core's mappings do not change.
 func (c *Core) Generation() uint64 { return 1 }
 
-// Code implements Target.
 func (c *Core) Code(pc uint64, exact bool) (Code, bool) {
 	return c.codeAt(pc, exact, func() bool { return false })
 }
 
-// Image implements Target.
 func (c *Core) Image(name string) (Image, bool) { return c.imageCalled(name) }
 
-// Global implements Target.
 func (c *Core) Global(image, symbol string) (uint64, error) { return c.globalOf(image, symbol) }
 
 // Mappings returns the process's mappings that the core has.
@@ -172,7 +168,6 @@ func (c *Core) MadeByTool() bool { return c.whole }
 // Cut returns the number of bytes that the core's headers announce and the file does not have.
 func (c *Core) Cut() uint64 { return c.cut }
 
-// Size returns the size of the file.
 func (c *Core) Size() int64 { return c.size }
 
 // Missing lists the files that were needed and not found.

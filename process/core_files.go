@@ -348,7 +348,6 @@ func (b *backing) places(name, id string) []place {
 // coreFiles opens the files of a core's images.
 type coreFiles struct{ *Core }
 
-// openImage implements imageFiles.
 func (c coreFiles) openImage(g *group) (imageFile, int64, error) {
 	f := c.backing.open(g.Path)
 	if f.err != nil {
@@ -361,7 +360,6 @@ type keptOpen struct{ io.ReaderAt }
 
 func (keptOpen) Close() error { return nil }
 
-// openDebug implements imageFiles.
 func (c coreFiles) openDebug(name string, where debugRoot) (imageFile, int64, error) {
 	places := []place{{cmp.Or(c.backing.opt.Root, "/"), name}}
 	if where == onHost {
@@ -379,5 +377,4 @@ func (c coreFiles) openDebug(name string, where debugRoot) (imageFile, int64, er
 	return nil, 0, errNotMapped
 }
 
-// inRoot implements imageFiles.
 func (c coreFiles) inRoot(name string) string { return name }

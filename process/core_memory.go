@@ -64,7 +64,6 @@ func (c *Core) segmentAt(addr uint64) (s *segment, holds bool) {
 // Read implements Memory. Bytes that are not in the core are read from the file that was mapped there.
 func (c *Core) Read(addr uint64, b []byte) error { return c.read(addr, b, true) }
 
-// ReadMany implements Memory.
 func (c *Core) ReadMany(rs []Range) {
 	for i := range rs {
 		rs[i].OK = c.Read(rs[i].Addr, rs[i].Buf) == nil

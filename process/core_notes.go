@@ -12,7 +12,6 @@ import (
 	"goprof/arch"
 )
 
-// CoreThread is one thread of a core file.
 type CoreThread struct {
 	TID     int // in the thread's own pid namespace if the kernel wrote the core, otherwise in gcore's
 	Regs    arch.Regs

@@ -39,7 +39,6 @@ func (f *coreFixture) note(owner string, kind uint32, desc []byte) {
 	f.notes = append(f.notes, append(b, make([]byte, -len(desc)&3)...)...)
 }
 
-// thread adds an amd64 thread.
 func (f *coreFixture) thread(tid uint32, signal uint16, sp, pc uint64) {
 	b := make([]byte, 336)
 	binary.LittleEndian.PutUint16(b[arch.CoreSignal:], signal)

@@ -51,7 +51,6 @@ func (f *elfFile) dynamicSymtab(bias uint64) *symtab {
 	return t
 }
 
-// maxSoname bounds a DT_SONAME.
 const maxSoname = 64
 
 // soname returns a library's own name (DT_SONAME), empty if it has none.

@@ -10,7 +10,6 @@ import (
 	"iter"
 )
 
-// ErrBadELF: a file or image is not well-formed ELF.
 var ErrBadELF = errors.New("process: malformed ELF")
 
 // Limits for ELF files. A libjvm.so with full symbols has 40 sections and 70,000 symbols (2 MB, with 4 MB of names).

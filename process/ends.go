@@ -74,7 +74,6 @@ func (p *Process) Enter(f Function) Function {
 	return f
 }
 
-// maxSkipped bounds the instructions that Enter skips.
 const maxSkipped = 4
 
 func (p *Process) codeOf(f Function) (e *endFinder, err error) {

@@ -146,7 +146,6 @@ int main(int argc, char **argv) {
 	for (;;) pause();
 }`
 
-// compileC compiles a C program.
 func compileC(t testing.TB, source string, options ...string) string {
 	t.Helper()
 	return compileWith(t, "gcc", source, options...)

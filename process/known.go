@@ -39,21 +39,18 @@ func (k *KnownCode) IsNew(pc uint64) bool {
 		(at>>knownShift >= knownPlaces || k.bits[at>>knownShift/64%(knownPlaces/64)].Load()>>(at>>knownShift%64)&1 == 0)
 }
 
-// Add adds the code at a pc.
 func (k *KnownCode) Add(pc uint64) {
 	if place := (pc - k.begin) >> knownShift; pc-k.begin < k.size && place < knownPlaces {
 		k.bits[place/64].Or(1 << (place % 64))
 	}
 }
 
-// AddAll adds all code between two addresses.
 func (k *KnownCode) AddAll(from, to uint64) {
 	for ; from < to; from += 1 << knownShift {
 		k.Add(from)
 	}
 }
 
-// Forget removes the code at a pc.
 func (k *KnownCode) Forget(pc uint64) {
 	if place := (pc - k.begin) >> knownShift; pc-k.begin < k.size && place < knownPlaces {
 		k.bits[place/64].And(^uint64(1 << (place % 64)))

@@ -10,9 +10,7 @@ import (
 )
 
 var (
-	// ErrNoImage: no such file is loaded.
-	ErrNoImage = errors.New("process: no such image")
-	// ErrNoSymbol: the image has no such symbol.
+	ErrNoImage  = errors.New("process: no such image")
 	ErrNoSymbol = errors.New("process: no such symbol")
 	// ErrSilent: the target's memory, or one of its files, does not answer.
 	ErrSilent = errors.New("process: its memory does not answer")

@@ -34,7 +34,6 @@ type Local struct {
 	Least uint64
 }
 
-// MaxLocalHead bounds Local.HeadLen.
 const MaxLocalHead = 24
 
 // Locals are all thread-local variables with one name.

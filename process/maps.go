@@ -25,7 +25,6 @@ type Mapping struct {
 	Deleted bool
 }
 
-// Perm is a set of permissions.
 type Perm uint8
 
 const (
@@ -35,7 +34,6 @@ const (
 	PermShared
 )
 
-// Name returns the last part of the path.
 func (m *Mapping) Name() string {
 	if m.Inode == 0 {
 		return m.Path

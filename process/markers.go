@@ -25,8 +25,7 @@ type Marker struct {
 var (
 	// ErrNoMarker: no image has a marker of that name.
 	ErrNoMarker = errors.New("process: no such marker")
-	// ErrGuarded: the marker has a semaphore.
-	ErrGuarded = errors.New("process: the marker has a semaphore")
+	ErrGuarded  = errors.New("process: the marker has a semaphore")
 )
 
 const (

@@ -146,7 +146,6 @@ func linkageNames(name string) []linkageName {
 	return append(list, linkageName{"_ZN" + b.String() + "E", false}, linkageName{"_ZNK" + b.String() + "E", false})
 }
 
-// OpenFunction opens the mapped file of a function.
 func (p *Process) OpenFunction(f Function) (*os.File, error) {
 	if !p.lock() {
 		return nil, ErrSilent

@@ -120,7 +120,6 @@ func (p *Process) open() error {
 	return nil
 }
 
-// Close closes the descriptors.
 func (p *Process) Close() error {
 	p.tables.giveAllBack()
 	for _, f := range []*os.File{p.mem, p.maps.File} {

@@ -15,10 +15,8 @@ type Reader struct {
 	scratch [256]byte
 }
 
-// NewReader returns a Reader of m.
 func NewReader(m Memory) *Reader { return &Reader{m: m} }
 
-// U8 reads one byte.
 func (r *Reader) U8(addr uint64) (uint8, error) {
 	if err := r.m.Read(addr, r.scratch[:1]); err != nil {
 		return 0, err
@@ -26,7 +24,6 @@ func (r *Reader) U8(addr uint64) (uint8, error) {
 	return r.scratch[0], nil
 }
 
-// U16 reads two bytes.
 func (r *Reader) U16(addr uint64) (uint16, error) {
 	if err := r.m.Read(addr, r.scratch[:2]); err != nil {
 		return 0, err
@@ -34,7 +31,6 @@ func (r *Reader) U16(addr uint64) (uint16, error) {
 	return binary.LittleEndian.Uint16(r.scratch[:]), nil
 }
 
-// U32 reads four bytes.
 func (r *Reader) U32(addr uint64) (uint32, error) {
 	if err := r.m.Read(addr, r.scratch[:4]); err != nil {
 		return 0, err
@@ -42,7 +38,6 @@ func (r *Reader) U32(addr uint64) (uint32, error) {
 	return binary.LittleEndian.Uint32(r.scratch[:]), nil
 }
 
-// U64 reads eight bytes.
 func (r *Reader) U64(addr uint64) (uint64, error) {
 	if err := r.m.Read(addr, r.scratch[:8]); err != nil {
 		return 0, err
@@ -50,16 +45,13 @@ func (r *Reader) U64(addr uint64) (uint64, error) {
 	return binary.LittleEndian.Uint64(r.scratch[:]), nil
 }
 
-// I32 reads a C int.
 func (r *Reader) I32(addr uint64) (int32, error) {
 	v, err := r.U32(addr)
 	return int32(v), err
 }
 
-// Ptr reads a pointer.
 func (r *Reader) Ptr(addr uint64) (uint64, error) { return r.U64(addr) }
 
-// Bytes fills p.
 func (r *Reader) Bytes(addr uint64, p []byte) error { return r.m.Read(addr, p) }
 
 // CString reads a string that ends with a zero byte. A string longer than max bytes (without the zero) is an error,

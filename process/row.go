@@ -10,7 +10,6 @@ type Row struct {
 	SignedRA bool
 }
 
-// SavedReg is the rule for one register.
 type SavedReg struct {
 	Reg  uint8
 	Rule Rule
@@ -29,7 +28,6 @@ const (
 	RuleValExpr            // is what Expr computes
 )
 
-// Rule is one register rule.
 type Rule struct {
 	Kind RuleKind
 	Reg  uint8

@@ -52,7 +52,6 @@ func seedsOfFrames(t *testing.T, name string, table *cfiTable) {
 	}
 }
 
-// instructions lists the call frame instructions of a function.
 func instructions(e *fde) string {
 	var set [256]bool
 	for _, program := range [][]byte{e.cie.program, e.program} {

@@ -222,7 +222,6 @@ func keyOf(raw, names []byte) orderKey {
 	return orderKey{weak.Make(unsafe.SliceData(raw)), weak.Make(unsafe.SliceData(names)), len(raw), len(names)}
 }
 
-// alive returns the pieces that are still used.
 func alive(all []piece) []piece {
 	return slices.DeleteFunc(all, func(k piece) bool { return k.first.Value() == nil })
 }
@@ -254,7 +253,6 @@ type keptPiece struct {
 	size int
 }
 
-// use records that a piece was used.
 func (r *recent) use(what any, size int) {
 	if size > r.most {
 		return

@@ -102,7 +102,6 @@ func hasName(syms []elf.Symbol, addr uint64, name string) bool {
 	return false
 }
 
-// rawSym makes one Elf64_Sym.
 func rawSym(name uint32, typ elf.SymType, bind elf.SymBind, value, size uint64) []byte {
 	b := make([]byte, symSize)
 	binary.LittleEndian.PutUint32(b, name)

@@ -23,7 +23,6 @@ var (
 	ErrTooLong = errors.New("process: too long")
 )
 
-// Memory reads the target's memory.
 type Memory interface {
 	// Read fills p with the bytes at addr, or returns an error.
 	Read(addr uint64, p []byte) error
@@ -31,7 +30,6 @@ type Memory interface {
 	ReadMany(rs []Range)
 }
 
-// Range is one range of a ReadMany.
 type Range struct {
 	Addr uint64
 	Buf  []byte

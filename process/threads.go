@@ -109,7 +109,6 @@ func completeList(list func() (tids []int, complete bool, err error)) (all []int
 	return slices.Compact(all), nil
 }
 
-// listOnce lists the threads.
 func listOnce(pid int) (tids []int, complete bool, err error) {
 	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/task")
 	if err != nil {

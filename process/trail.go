@@ -50,7 +50,6 @@ type Pieces struct {
 	Bytes []byte // of all pieces, one after the other
 }
 
-// Piece is one range of Pieces.
 type Piece struct {
 	Addr uint64
 	Size int

@@ -10,7 +10,6 @@ type mappedFile struct {
 	pieces []Mapping
 }
 
-// ReadAt implements io.ReaderAt.
 func (f *mappedFile) ReadAt(b []byte, off int64) (int, error) {
 	done := 0
 	for done < len(b) {

@@ -5,7 +5,6 @@ import (
 	"goprof/vmstructs"
 )
 
-// stepGenerated walks a frame of code that HotSpot generated.
 func (w *Walker) stepGenerated() profile.Reason {
 	pc := w.cur.pc
 	if w.vm.InInterpreter(pc) {

@@ -231,7 +231,6 @@ func (f *hostileFile) value(how byte, b uint64, s *process.Snapshot) uint64 {
 	return b | b<<29
 }
 
-// attack carries out a plan and walks.
 func (f *hostileFile) attack(at uint16, how uint8, plan []byte) (err error) {
 	i := int(at) % len(f.rec.Snapshots)
 	f.rec.Step(i)

@@ -7,7 +7,6 @@ import (
 	"goprof/profile"
 )
 
-// UnmountedWait is the wait of an unmounted virtual thread.
 type UnmountedWait struct {
 	ID       uint64
 	State    string

@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	// maxSymbol bounds the names that are demangled.
 	maxSymbol = 4096
 	// maxDemangled (a power of two) bounds the length of a demangled name. A linkage name of 200 bytes can refer to its
 	// own parts so often that it stands for gigabytes.

@@ -95,7 +95,6 @@ func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 	return kept
 }
 
-// look makes the nativeSite of a pc.
 func (w *Walker) look(pc uint64, exact bool, code *process.Code) (site nativeSite) {
 	site = nativeSite{fn: nativeFunc(*code), row: code.Row}
 	if site.row == nil && exact {

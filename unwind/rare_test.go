@@ -26,7 +26,6 @@ func eachRareWalk(t *testing.T, do func(t *testing.T, w *Walker, snap *process.S
 	}
 }
 
-// eachWalk walks all threads of a recording.
 func eachWalk(rec *captured.Recording, w *Walker, do func(snap *process.Snapshot, stack *profile.Stack)) {
 	for i, snap := range rec.Snapshots {
 		var stack profile.Stack

@@ -19,7 +19,6 @@ import (
 
 var update = flag.Bool("update", false, "write the golden stacks of the recorded walks anew")
 
-// recordings returns the files of a folder of testdata.
 func recordings(t testing.TB, folder string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.walks"))

@@ -1,6 +1,5 @@
 package unwind
 
-// maxTrampoline bounds the length of a trampoline's code.
 const maxTrampoline = 16
 
 // overTrampoline follows a jump that is outside of all generated code but leads into it. In JDK 9 to 15, the archive of

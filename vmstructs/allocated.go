@@ -78,7 +78,6 @@ func cookedAllocated(count, start, top uint64) maybe.Value[uint64] {
 	return maybe.If(count, count <= maxAllocated)
 }
 
-// read reads count, start and top of each thread.
 func (a *Allocations) read(threads []Thread, into *[threadBatch][allocatedBytes]byte) (ok [threadBatch]bool) {
 	l := &a.vm.l.health
 	fields := []offset{l.allocated}

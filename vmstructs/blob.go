@@ -367,7 +367,6 @@ var kindsByName = map[string]BlobKind{"nmethod": Nmethod, "native nmethod": Nati
 	"MethodHandlesAdapterBlob": Adapter, "vtable chunks": VtableStub, "SafepointBlob": Safepoint,
 	"DeoptimizationBlob": Deopt, "UncommonTrapBlob": UncommonTrap, "ExceptionBlob": Exception, "UpcallStub": Upcall}
 
-// kindOf returns a blob's kind by its name.
 func kindOf(name string, frameSize int) BlobKind {
 	kind, known := kindsByName[name]
 	switch {

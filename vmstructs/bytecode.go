@@ -33,7 +33,6 @@ func (b *Bytecode) Ends() bool {
 	return b.Op == OpGoto || b.Op == opGotoW || b.Returns() || b.Op == OpAthrow
 }
 
-// Returns reports whether a bytecode is a return.
 func (b *Bytecode) Returns() bool { return b.Op >= OpIreturn && b.Op <= OpReturn }
 
 // Branches reports whether execution may continue with one of several bytecodes.

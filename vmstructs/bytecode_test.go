@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// TestBytecodes reads bytecodes of javac and of the interpreter.
 func TestBytecodes(t *testing.T) {
 	for _, r := range []struct {
 		name string

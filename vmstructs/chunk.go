@@ -22,7 +22,6 @@ type chunkHead struct {
 	raw  [chunkHeadBytes]byte
 }
 
-// maxChunkWords bounds the size of a chunk.
 const maxChunkWords = 1 << 27
 
 // readChunks copies the stack of the Continuation at cont. The copy is only valid if unchanged returns true afterwards.

@@ -12,7 +12,6 @@ type ClassNames struct {
 	model   bool // klasses has been read
 }
 
-// NewClassNames makes a reader of class names.
 func (vm *VM) NewClassNames() *ClassNames {
 	c := &ClassNames{vm: vm}
 	var err error

@@ -67,7 +67,6 @@ func (vm *VM) openCodeCache() error {
 	return nil
 }
 
-// heapPointers lists the addresses of the CodeHeaps.
 func (vm *VM) heapPointers() ([]uint64, error) {
 	l := &vm.l.code
 	if l.heaps == 0 {

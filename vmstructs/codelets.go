@@ -99,7 +99,6 @@ func (vm *VM) readCodelets() []Codelet {
 	return slices.Clone(out) // drops unused capacity
 }
 
-// Describe returns the JVM's description of a codelet.
 func (vm *VM) Describe(c Codelet) string {
 	if c.description == 0 {
 		return ""

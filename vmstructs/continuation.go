@@ -380,10 +380,8 @@ func (c *Continuations) readVirtual(obj uint64) (virtualThread, error) {
 	return v, err
 }
 
-// errKind: an object has an unexpected class.
 var errKind = fmt.Errorf("%w: an object of another class", ErrBadThread)
 
-// class reads a class, once.
 func (c *Continuations) class(klass uint64, name string) (*javaClass, error) {
 	if klass == 0 || klass%8 != 0 {
 		return nil, errKind

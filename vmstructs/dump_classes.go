@@ -5,7 +5,6 @@ import (
 	"fmt"
 )
 
-// DumpClass is a class for a heap dump.
 type DumpClass struct {
 	Klass, Super uint64
 	Mirror       uint64 // its java.lang.Class
@@ -81,7 +80,6 @@ type DumpClasses struct {
 	pool    []byte
 }
 
-// NewDumpClasses makes a reader of classes.
 func (h *Heap) NewDumpClasses() (*DumpClasses, error) {
 	c := &DumpClasses{h: h, symbols: map[uint64]string{}}
 	l := &h.vm.l.dump
@@ -148,7 +146,6 @@ func (c *DumpClasses) OfPrimitive(b []byte) bool {
 	return uint64(len(b)) >= c.klassAt+8 && word(b[c.klassAt:]) == 0
 }
 
-// Each calls visit for each class.
 func (c *DumpClasses) Each(visit func(*DumpClass) error) error {
 	c.Unread, c.fields = 0, 0
 	klasses, err := c.h.klassList()

@@ -34,7 +34,6 @@ func (h *Heap) DumpAreas() ([]*HeapArea, error) {
 	return areas, err
 }
 
-// Bytes reads memory of the heap.
 func (h *Heap) Bytes(addr uint64, b []byte) error { return h.vm.mem.Bytes(addr, b) }
 
 // RefSize is the size of a reference in an object, in bytes.
@@ -83,7 +82,6 @@ func (a *HeapArea) free(addr uint64) bool {
 	return i > 0 && addr < a.seams[i-1].next
 }
 
-// ThreadObject returns the java.lang.Thread of a thread.
 func (h *Heap) ThreadObject(t Thread) (uint64, error) {
 	obj, err := h.vm.threadObject(t)
 	if err == nil || !h.vm.java.heap.z.on || !h.vm.l.thread.objHandle {
@@ -168,7 +166,6 @@ const (
 	maxBlocks     = 1 << 20
 )
 
-// eachStored walks an OopStorage.
 func (h *Heap) eachStored(storage uint64, f func(object, handle uint64) bool) (all bool) {
 	array := h.health.pointerAt(storage, storageArray)
 	blocks := h.health.pointerAt(array, 8)

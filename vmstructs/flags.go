@@ -8,7 +8,6 @@ import (
 	"strconv"
 )
 
-// FlagKind is the type of a flag's value.
 type FlagKind uint8
 
 const (
@@ -263,7 +262,6 @@ func (vm *VM) JavaCommand() string {
 	return s
 }
 
-// JVMArgs returns the JVM's own arguments.
 func (vm *VM) JVMArgs() []string {
 	l := &vm.l.flags
 	if l.args == 0 || l.argCount == 0 {

@@ -38,7 +38,6 @@ type Gathering struct {
 	Took    time.Duration // the total time until all threads had stopped
 }
 
-// ErrNoSafepoints: nothing shows this JVM's safepoints.
 var ErrNoSafepoints = errors.New("vmstructs: neither libjvm.so's symbols nor the JVM's counters report safepoints")
 
 // The names of the counters in services/runtimeService.cpp.

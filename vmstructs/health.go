@@ -36,25 +36,20 @@ func (vm *VM) NewHealth() *Health {
 	return h
 }
 
-// Threads lists the Java threads.
 func (h *Health) Threads() ([]Thread, error) { return h.vm.Threads() }
 
-// Name returns the name that Java gave a thread.
 func (h *Health) Name(t Thread) (string, error) { return h.vm.ThreadName(t) }
 
 // CompiledBy returns the present work of a compiler thread (VM.Compiling).
 func (h *Health) CompiledBy(t Thread) (string, bool) { return h.vm.Compiling(t) }
 
-// Collector names the garbage collector.
 func (h *Health) Collector() string { return h.vm.Collector() }
 
 // Flag returns a flag of the JVM and its present value.
 func (h *Health) Flag(name string) (Flag, bool) { return h.vm.Flag(name) }
 
-// JVMArgs returns the JVM's own arguments.
 func (h *Health) JVMArgs() []string { return h.vm.JVMArgs() }
 
-// ThreadCount returns the number of Java threads.
 func (h *Health) ThreadCount() maybe.Value[uint64] {
 	at := h.vm.l.health.threadCount
 	if at == 0 {

@@ -12,7 +12,6 @@ import (
 	"goprof/process/maybe"
 )
 
-// counterEntry writes one entry of the area of counters.
 func counterEntry(name string, value any) []byte {
 	b := make([]byte, perfEntry)
 	b = append(b, name...)
@@ -109,7 +108,6 @@ func TestCounterBeingMade(t *testing.T) {
 	}
 }
 
-// FuzzCounters reads counters from arbitrary bytes.
 func FuzzCounters(f *testing.F) {
 	f.Add(counterBytes(512, counterEntry("sun.gc.n", 7), counterEntry("sun.gc.cause", "No GC")))
 	f.Add(counterBytes(64))

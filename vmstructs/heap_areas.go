@@ -67,14 +67,12 @@ type seam struct{ at, next uint64 }
 // ErrNoAreas: this JVM does not export where its heap's objects are.
 var ErrNoAreas = fmt.Errorf("%w: where the objects of the heap are", ErrMissing)
 
-// ErrManyRegions: the heap has more regions than goprof lists.
 var ErrManyRegions = fmt.Errorf("the heap has more than %d regions", maxAreas)
 
 // maxAreas bounds the regions of a heap, and so the memory for their list. With the JVM's own choice of region size,
 // this is enough for a heap of 4 TB.
 const maxAreas = 1 << 17
 
-// NewHeap makes a reader of the heap.
 func (vm *VM) NewHeap() (*Heap, error) {
 	objects, err := vm.NewObjects()
 	if err != nil {
@@ -96,7 +94,6 @@ type HeapEpoch struct {
 	Active      bool // all threads are stopped for a collection
 }
 
-// Epoch reads the present HeapEpoch.
 func (h *Heap) Epoch() HeapEpoch {
 	l := &h.vm.l.health
 	heap := h.health.pointerAt(l.heap, 0)

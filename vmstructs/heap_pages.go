@@ -61,7 +61,6 @@ func (h *Heap) onPage(addr uint64) uint64 {
 	return addr&(h.zBase-1) | h.zBase
 }
 
-// zAreas lists ZGC's pages.
 func (h *Heap) zAreas() (areas []*HeapArea, unread string, err error) {
 	l, _ := h.vm.zTables()
 	heap := h.health.pointerAt(h.vm.l.health.heap, 0)

@@ -21,7 +21,6 @@ type Sought struct {
 // filterBits is the logarithm of the filter's size in bits. The filter fits into a CPU's cache.
 const filterBits = 21
 
-// NewSought makes a set of addresses.
 func (h *Heap) NewSought(addrs []uint64) *Sought {
 	w := &Sought{h: h, addrs: addrs, filter: make([]uint64, 1<<filterBits/64),
 		number: make(map[uint64]int32, len(addrs))}
@@ -196,7 +195,6 @@ func (h *Heap) bare(v uint64) uint64 {
 	return h.onPage(v >> shift)
 }
 
-// ReadMany reads pieces of memory with few calls.
 func (h *Heap) ReadMany(rs []process.Range) { h.vm.t.ReadMany(rs) }
 
 // ObjectIn returns the object at addr, which begins with b. Object.Bytes is 0 if b is too short. ok is false if b is
@@ -216,7 +214,6 @@ func (h *Heap) ObjectIn(addr uint64, b []byte) (o Object, ok bool) {
 	return o, true
 }
 
-// Threads lists the Java threads.
 func (h *Heap) Threads() ([]Thread, error) { return h.vm.Threads() }
 
 // ThreadName returns the name of a thread, empty if it cannot be read now.

@@ -24,7 +24,6 @@ type HeapUse struct {
 	Active      maybe.Value[bool] // all threads are stopped for a collection now
 }
 
-// Heap reads how full the heap is.
 func (h *Health) Heap() (u HeapUse) {
 	l := &h.vm.l.health
 	heap := h.pointerAt(l.heap, 0)

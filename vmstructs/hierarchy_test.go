@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// get64 reads a word of the world.
 func (w *world) get64(t *testing.T, addr uint64) uint64 {
 	t.Helper()
 	var b [8]byte

@@ -35,7 +35,6 @@ func mix(h, v uint64) uint64 {
 	return h ^ h>>29
 }
 
-// maxSites bounds the tree of one nmethod.
 const maxSites = 1 << 14
 
 // NumRecords is the number of pcs that the compiler recorded, or slightly more.

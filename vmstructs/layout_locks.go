@@ -85,5 +85,4 @@ func (r *resolver) monitors(l *lockLayout) {
 	}
 }
 
-// maxInBlock bounds the monitors of a block.
 const maxInBlock = 1 << 12

@@ -339,7 +339,6 @@ func TestLiveCodeCache(t *testing.T) {
 	})
 }
 
-// checkStubs checks the interpreter, and stubs by their names.
 func checkStubs(t *testing.T, v *live) {
 	t.Helper()
 	entries := map[string]bool{}

@@ -118,7 +118,6 @@ func startLive(t *testing.T, jdk jvmtest.JDK, dir string, flags []string) *live 
 	return v
 }
 
-// jcmd runs jcmd on the JVM.
 func (v *live) jcmd(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(v.jdk.Tool("jcmd"), append([]string{strconv.Itoa(v.pid)}, args...)...).CombinedOutput()

@@ -93,7 +93,6 @@ type Wanted struct {
 	Owner LockOwner
 }
 
-// Held is a lock that a thread holds.
 type Held struct {
 	Lock
 	Frame int // the frame that took the lock: an index in the frames of Round; -1: not known

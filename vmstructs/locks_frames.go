@@ -261,7 +261,6 @@ func (k *Locks) compiledLocks(s *liveStack, f *LockFrame, locks []frameLock) []f
 	return locks
 }
 
-// maxLockSites bounds the pcs whose locks are cached.
 const maxLockSites = 1 << 16
 
 // siteLocks returns the monitors that compiled code holds at pc. It caches them.

@@ -36,7 +36,6 @@ func TestScopeLocks(t *testing.T) {
 	}
 }
 
-// FuzzLockSites decodes the locks in arbitrary debug information.
 func FuzzLockSites(f *testing.F) {
 	for _, b := range capturedDebugInfo {
 		f.Add([]byte(b.scopes), int32(1), b.x)
@@ -56,7 +55,6 @@ func FuzzLockSites(f *testing.F) {
 	})
 }
 
-// FuzzLockStack decodes LockStacks of arbitrary bytes.
 func FuzzLockStack(f *testing.F) {
 	f.Add(binary.LittleEndian.AppendUint64(make([]byte, 8), 1<<40), uint16(8), uint16(1920))
 	f.Fuzz(func(t *testing.T, b []byte, base, stack uint16) {

@@ -246,7 +246,6 @@ type zForwarding struct {
 // unreadForwarding stands for a ZForwarding that cannot be read.
 var unreadForwarding zForwarding
 
-// forwarding reads the ZForwarding at an address.
 func (k *Locks) forwarding(at uint64) *zForwarding {
 	l := k.pages.l
 	start, err1 := k.vm.mem.U64(at) // ZForwarding::_virtual is its first member
@@ -272,7 +271,6 @@ func (k *Locks) forwardingOf(at uint64) (f *zForwarding) {
 	return f
 }
 
-// entry returns an entry of a ZForwarding.
 func (k *Locks) entry(f *zForwarding, i uint64) (uint64, error) {
 	if f.entries != nil {
 		return word(f.entries[8*i:]), nil

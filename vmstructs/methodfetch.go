@@ -4,7 +4,6 @@ package vmstructs
 // names. fetchMethods makes each step for several methods with one read. It is only an optimisation: data that it
 // leaves out is read later.
 
-// maxFetched bounds the methods that are fetched together.
 const maxFetched = maxWanted / 2
 
 // fetchedMethod is the state of fetchMethods for one method.

@@ -50,7 +50,6 @@ func (m *nearMemory) end() {
 
 func (m *nearMemory) forget() { m.n, m.next = 0, 0 }
 
-// Read fills p.
 func (m *nearMemory) Read(addr uint64, p []byte) error {
 	if m.depth == 0 || len(p) > nearPiece || addr+uint64(len(p)) < addr {
 		return m.Memory.Read(addr, p)

@@ -22,7 +22,6 @@ const compactShift = 42
 const klassBytes = 16
 
 const (
-	// maxSupers bounds the superclasses of a class.
 	maxSupers = 32
 	// maxClassFields bounds the fields of a class and its superclasses. maxClassText bounds the bytes of their names.
 	maxClassFields = 2 * maxFields

@@ -27,7 +27,6 @@ type Objects struct {
 	wrong    map[uint64]bool // addresses that are not classes
 }
 
-// ObjectClass is the class of objects.
 type ObjectClass struct {
 	Klass uint64
 	Name  string // in Java's spelling
@@ -67,7 +66,6 @@ const (
 	maxAlignment     = 256     // the largest ObjectAlignmentInBytes
 )
 
-// NewObjects makes a walker of objects.
 func (vm *VM) NewObjects() (*Objects, error) {
 	l := &vm.l.objects
 	if !l.layoutHelper.ok() || l.oopSize == 0 {

@@ -76,7 +76,6 @@ func checkHistogram(t *testing.T, vm *VM, jdk jvmtest.JDK, pid int, wanted ...st
 	}
 }
 
-// walkOld counts the objects of the old generation.
 func walkOld(t *testing.T, vm *VM) map[string]classCount {
 	t.Helper()
 	l := &vm.l.health

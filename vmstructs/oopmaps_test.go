@@ -46,7 +46,6 @@ func TestLiveSafepoints(t *testing.T) {
 	}
 }
 
-// checkSafepoints checks each record of a compiled method.
 func checkSafepoints(t *testing.T, vm *VM, b *Blob) {
 	t.Helper()
 	if b.safepoints.bits == nil {

@@ -22,7 +22,6 @@ type Pools struct {
 // maxPoolFields bounds the fields of all classes that are cached.
 const maxPoolFields = 1 << 17
 
-// ExecutorKind is the kind of an executor.
 type ExecutorKind uint8
 
 const (
@@ -84,7 +83,6 @@ func (vm *VM) NewPools() (*Pools, error) {
 func (p *Pools) IsZGC() bool               { return p.k.IsZGC() }
 func (p *Pools) CollectorRests(rests bool) { p.k.CollectorRests(rests) }
 
-// errManyPools: there is more to read than maxPoolReads.
 var errManyPools = errors.New("vmstructs: too many threads, executors and connections")
 
 // Read reads the executors of these threads, and their pools of connections. If a collector was at work during the

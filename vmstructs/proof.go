@@ -136,7 +136,6 @@ const (
 	maxRange = 64 << 10
 )
 
-// NewProof returns an empty Proof.
 func (vm *VM) NewProof() *Proof {
 	p := &Proof{vm: vm}
 	p.Reset()

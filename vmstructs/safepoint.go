@@ -158,7 +158,6 @@ func (s ThreadState) Moves() bool { return s&^1 != StateBlocked && s != StateInN
 // (utilities/exceptions.hpp).
 func (h *Health) OutOfMemory() maybe.Value[uint64] { return h.sumOf(h.symbols.outOfMemory) }
 
-// Overflows: see OutOfMemory.
 func (h *Health) Overflows() maybe.Value[uint64] { return h.sumOf(h.symbols.overflow) }
 
 func (h *Health) sumOf(variables []uint64) maybe.Value[uint64] {

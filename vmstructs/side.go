@@ -62,7 +62,6 @@ func (vm *VM) sideWord(side []byte, f offset) (uint64, bool) {
 	return word(side[at:]), true
 }
 
-// DecodeAnchor reads a JavaFrameAnchor from b.
 func (vm *VM) DecodeAnchor(b []byte) (Anchor, bool) {
 	l := &vm.l.thread
 	if !l.sp.ok() || !l.pc.ok() || len(b) < l.anchorSpan {

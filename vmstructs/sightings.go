@@ -68,7 +68,6 @@ const (
 	mostBlock  = uint64(16 << 20)
 )
 
-// NewSightings begins to take notes.
 func (vm *VM) NewSightings() *Sightings {
 	cl, bl, nl := &vm.l.code, &vm.l.blob, &vm.l.nm
 	s := &Sightings{t: vm.t, clock: vm.now, heaps: slices.Clone(vm.heaps), code: vm.code, interp: vm.interp,
@@ -233,7 +232,6 @@ func (s *Sightings) read(note *sightingNote) {
 	}
 }
 
-// takeNotes keeps all finished notes.
 func (vm *VM) takeNotes() {
 	for vm.sightings != nil {
 		select {

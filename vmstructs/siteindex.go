@@ -42,7 +42,6 @@ func (x *SiteIndex) Add(s Site, at uint32) {
 // IsFull reports whether records may have been left out.
 func (x *SiteIndex) IsFull() bool { return len(x.list) == cap(x.list) }
 
-// Len is the number of records.
 func (x *SiteIndex) Len() int { return len(x.list) }
 
 // Each calls each with the offsets of the records of a site, the last one first, until each returns false.
@@ -57,5 +56,4 @@ func (x *SiteIndex) Each(s Site, each func(at uint32) bool) {
 	}
 }
 
-// Size is the index's size in bytes.
 func (x *SiteIndex) Size() int { return 4*len(x.heads) + 16*cap(x.list) }

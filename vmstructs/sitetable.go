@@ -82,5 +82,4 @@ func (t *SiteTable) Values(each func(value uint64) bool) {
 	}
 }
 
-// Size is the table's size in bytes.
 func (t *SiteTable) Size() int { return 16 * len(t.slots) }

@@ -35,7 +35,6 @@ func writeTables(w io.Writer, j jdkTables) {
 	fmt.Fprintln(w, strings.Join(lines, "\n"))
 }
 
-// TestWriteTables: reading returns the tables that were written.
 func TestWriteTables(t *testing.T) {
 	for _, j := range loadTables(t) {
 		var b bytes.Buffer

@@ -40,5 +40,4 @@ func TestedReleases() []int {
 	return out
 }
 
-// Tested reports whether the tests run on this release.
 func (v Version) Tested() bool { return slices.Contains(TestedReleases(), v.Major) }

@@ -48,7 +48,6 @@ func TestThreadFacts(t *testing.T) {
 	})
 }
 
-// group makes a java.lang.ThreadGroup.
 func (w *world) group(parent uint64, name string) uint64 {
 	j := &w.vm.java
 	group, str, chars := w.alloc(64), w.alloc(64), w.alloc(64)

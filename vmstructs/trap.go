@@ -4,7 +4,6 @@ package vmstructs
 // complement has the action in its lower bits and the reason above them (runtime/deoptimization.hpp,
 // make_trap_request).
 
-// TrapReason is the reason of an uncommon trap.
 type TrapReason uint8
 
 const (

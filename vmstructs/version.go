@@ -6,14 +6,12 @@ import (
 	"strings"
 )
 
-// Version is the JVM's version.
 type Version struct {
 	Release string // "17.0.15+6"; in JDK 8 HotSpot's own "25.504-b01"
 	Info    string // the line that java -Xinternalversion prints: vendor, CPU, compiler
 	Major   int    // feature release of the JDK: 8, 11, 17 ...
 }
 
-// Version returns the JVM's version.
 func (vm *VM) Version() Version { return vm.version }
 
 // JDK returns the JDK's version. If HotSpot has its own number (25.504-b01), only Info has that of the JDK: "... VM

@@ -100,7 +100,6 @@ func (s *search) readThread(obj uint64) (t VirtualThread) {
 	return t
 }
 
-// lookOnce reads a virtual thread once.
 func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 	c := s.c
 	c.heap.Reset()

@@ -25,7 +25,6 @@ import (
 //	GOPROF_SEEDS=1 GOPROF_JDKS=$(scripts/jdks.sh 21 27) go test ./vmstructs -run RecordVirtual
 const recordedVirtual = "testdata/virtual/*.jvm"
 
-// TestRecordVirtual makes the recordings.
 func TestRecordVirtual(t *testing.T) {
 	if os.Getenv("GOPROF_SEEDS") == "" {
 		t.Skip("makes testdata; GOPROF_SEEDS=1 does")

@@ -99,7 +99,6 @@ func Open(t process.Target) (*VM, error) {
 	return vm, nil
 }
 
-// newVM returns a VM with empty caches.
 func newVM(t process.Target, l *layout) *VM {
 	vm := &VM{l: l, globals: map[string]uint64{}}
 	vm.setMemory(t)

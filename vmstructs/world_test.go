@@ -152,7 +152,6 @@ func (w *world) block(seg, n uint64) (blob uint64) {
 	return at + c.blockSize
 }
 
-// free frees a block's segments.
 func (w *world) free(seg, n uint64) {
 	w.put(worldLow+seg<<worldLog2+uint64(w.l.code.blockUsed), 0)
 	for s := range n {
@@ -178,7 +177,6 @@ func (w *world) blob(seg, n uint64, name string, frameSize int, codeAt, codeEnd 
 	return at
 }
 
-// fakeScope is one scope to be written.
 type fakeScope struct {
 	method int // number in metadata, from 1
 	bci    int

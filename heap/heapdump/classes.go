@@ -8,7 +8,6 @@ import (
 	"goprof/vmstructs"
 )
 
-// class is a class of the dump.
 type class struct {
 	*vmstructs.DumpClass
 	element hprof.Type // the type of an array's elements; 0: no array
@@ -26,7 +25,6 @@ type step struct {
 }
 
 const (
-	// maxDepth bounds the superclasses of a class.
 	maxDepth = 1 << 12
 	// maxPlans bounds the steps of all classes together. maxLooked bounds the classes and fields that are read to make the
 	// steps.

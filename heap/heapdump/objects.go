@@ -18,7 +18,6 @@ type window struct {
 	end   uint64 // the end of the area
 }
 
-// windowSize is the size of a window in bytes.
 const windowSize = 1 << 20
 
 // bytes returns n bytes of an object. It returns nil if they cannot be read.
@@ -39,7 +38,6 @@ func (w *window) bytes(addr, n uint64) []byte {
 	return nil
 }
 
-// object writes one object.
 func (d *dumping) object(o *vmstructs.Object) {
 	if d.err != nil || o.Class.Filler || d.out.Err() != nil {
 		return

@@ -59,7 +59,6 @@ func (d *dumping) handle(r root) bool {
 	return d.err == nil
 }
 
-// writeRoots writes the list of roots.
 func (d *dumping) writeRoots() {
 	for i, r := range d.roots {
 		if i%cancelEach == 0 && d.cancelled() {

@@ -35,7 +35,6 @@ func (t *Thread) toBase() bool {
 	return end == t.Java.StackBase
 }
 
-// Options say what is written.
 type Options struct {
 	At time.Time // the moment of the heap's state
 	// Threads calls a function for each thread. A Thread is valid until that function returns.
@@ -76,8 +75,7 @@ type Result struct {
 
 var (
 	// ErrCancelled: Options.Cancel was closed.
-	ErrCancelled = errors.New("heapdump: cancelled")
-	// ErrUnreadable: most of the heap cannot be read.
+	ErrCancelled  = errors.New("heapdump: cancelled")
 	ErrUnreadable = errors.New("heapdump: too much of the heap cannot be read")
 	// ErrTooMuch: the file would be larger than the dump of a heap of that size can be.
 	ErrTooMuch = errors.New("heapdump: the heap is not as large as it says")
@@ -93,7 +91,6 @@ const (
 	fileGrows, fileMore, maxHeap = 4, 1 << 30, 1 << 48
 )
 
-// dumping is the state of one heap dump.
 type dumping struct {
 	heap    *vmstructs.Heap
 	out     *hprof.Writer
@@ -215,7 +212,6 @@ func (d *dumping) fail(err error) {
 	}
 }
 
-// objects writes all objects.
 func (d *dumping) objects() error {
 	for _, a := range d.areas {
 		d.window.end = a.Top

@@ -24,7 +24,6 @@ func If[T any](v T, ok bool) Value[T] {
 // Get returns the fact. ok is false if it is not known.
 func (m Value[T]) Get() (v T, ok bool) { return m.value, m.known }
 
-// IsKnown reports whether the fact is known.
 func (m Value[T]) IsKnown() bool { return m.known }
 
 // Or returns the fact, or otherwise if it is not known.
@@ -43,7 +42,6 @@ func (m Value[T]) Pointer() *T {
 	return &m.value
 }
 
-// String writes the fact, or "not known".
 func (m Value[T]) String() string {
 	if !m.known {
 		return "not known"

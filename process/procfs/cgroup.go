@@ -93,7 +93,6 @@ func (m *CgroupMount) Dir(group string) (string, bool) {
 	return path.Join(m.Point, rest), true
 }
 
-// Controls reports whether a hierarchy has a controller.
 func (m *CgroupMount) Controls(controller string) bool {
 	return m.Version == 2 || slices.Contains(m.Controllers, controller)
 }

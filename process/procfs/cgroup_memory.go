@@ -35,7 +35,6 @@ func (g *Group) OOMKills() (n uint64, ok bool) {
 	return Keyed(b, "oom_kill")
 }
 
-// Memory reads the GroupMemory.
 func (g *Group) Memory() (m GroupMemory) {
 	current, limit, cache, shared := "memory.current", "memory.max", "file", "shmem"
 	if g.Version == 1 { // mm/memcontrol-v1.c, memcg1_stat_format

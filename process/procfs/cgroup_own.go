@@ -58,7 +58,6 @@ type OwnLimit struct {
 	Stat  string        // the group's cpu.stat
 }
 
-// MaxMountinfo bounds the bytes of a list of mounts.
 const MaxMountinfo = 4 << 20
 
 // OwnCPULimits returns the limits on the CPU time of this OS thread: those of its group and of the groups above. In

@@ -8,7 +8,6 @@ type CPUTime struct {
 	User, Nice, System, Idle, IOWait, IRQ, SoftIRQ, Steal uint64
 }
 
-// Total is the sum of all kinds of time.
 func (c CPUTime) Total() uint64 {
 	return c.User + c.Nice + c.System + c.Idle + c.IOWait + c.IRQ + c.SoftIRQ + c.Steal
 }
@@ -23,7 +22,6 @@ type MachineStat struct {
 // maxTicks bounds a number of ticks, so that sums do not overflow.
 const maxTicks = 1 << 60
 
-// ParseMachineStat reads /proc/stat.
 func ParseMachineStat(b []byte) (m MachineStat, ok bool) {
 	seen := 0
 	for line := range bytes.Lines(b) {

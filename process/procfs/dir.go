@@ -39,7 +39,6 @@ func OpenDir(pid int) *Dir {
 // Exists reports whether the process existed at OpenDir.
 func (p *Dir) Exists() bool { return p.task >= 0 }
 
-// Close closes the descriptors.
 func (p *Dir) Close() {
 	for _, fd := range []*int{&p.task, &p.pidfd} {
 		if *fd >= 0 {

@@ -59,7 +59,6 @@ func ReadStat(pid, tid int) (s Stat, comm string, err error) {
 	return s, Comm(b), nil
 }
 
-// ReadStatus reads the status of a thread.
 func ReadStatus(pid, tid int) (Status, error) {
 	b, err := Read(TaskFile(pid, tid, "status"), MaxFile)
 	if err != nil {

@@ -12,7 +12,6 @@ type Schedstat struct {
 	Turns  uint64 // how often it got a CPU
 }
 
-// ParseSchedstat reads schedstat.
 func ParseSchedstat(b []byte) (s Schedstat, ok bool) {
 	for _, v := range []*uint64{&s.Ran, &s.Waited, &s.Turns} {
 		if *v, b, ok = cutNumber(b); !ok {

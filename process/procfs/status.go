@@ -34,7 +34,6 @@ func (s *Status) InnerPID(otherwise int) int {
 	return s.NSPID[len(s.NSPID)-1]
 }
 
-// Can reports whether the thread has a capability.
 func (s *Status) Can(capability int) bool { return s.Effective&(1<<capability) != 0 }
 
 // ParseStatus reads status. A field that is missing or not a number is 0.
@@ -141,7 +140,6 @@ func StatusTracer(b []byte) int {
 	return int(n)
 }
 
-// StatusParent is the parent of the process.
 func StatusParent(b []byte) (pid int, ok bool) {
 	n, ok := lineUint(b, "\nPPid:\t")
 	return int(n), ok

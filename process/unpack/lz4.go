@@ -32,7 +32,6 @@ type lz4Reader struct {
 
 func newLZ4(r io.Reader) *lz4Reader { return &lz4Reader{from: r, in: make([]byte, lz4Most)} }
 
-// Read implements io.Reader.
 func (r *lz4Reader) Read(b []byte) (int, error) {
 	for r.at == len(r.out) && r.err == nil {
 		r.err = r.next()

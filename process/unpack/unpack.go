@@ -28,8 +28,7 @@ var (
 	ErrXZ = errors.New("goprof does not read xz")
 	// ErrNotRegular: a pipe, a folder or a device.
 	ErrNotRegular = errors.New("it is not a regular file")
-	// ErrEmpty: the unpacked file is empty.
-	ErrEmpty = errors.New("it is empty once unpacked")
+	ErrEmpty      = errors.New("it is empty once unpacked")
 )
 
 const (

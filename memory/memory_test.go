@@ -113,8 +113,8 @@ func TestPartsAddUp(t *testing.T) {
 	}
 }
 
-// arena returns memory with chunks after first bytes. chunks has their sizes, negative for free chunks. The last chunk
-// is the top.
+// arena returns the memory of an arena. Its chunks begin at offset first. chunks has their sizes, negative for free
+// chunks. The last chunk is the top.
 func arena(first int, chunks ...int) []byte {
 	b := make([]byte, first)
 	before := uint64(inUseBefore)

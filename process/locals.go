@@ -123,8 +123,8 @@ func (v *exportedLocal) resolve(m Memory, layout *arch.LocalsLayout, tables *loc
 		if layout.IsStatic(second) {
 			return Local{Offset: int64(second)}, localFound
 		}
-		// The argument of the function for blocks begins with module and offset. In glibc the table's counter follows (glibc
-		// sysdeps/generic/dl-tlsdesc.h: tlsdesc_dynamic_arg; musl ldso/dynlink.c: struct td_index).
+		// The argument of the descriptor's function begins with module and offset. In glibc the table's counter follows
+		// (glibc sysdeps/generic/dl-tlsdesc.h: tlsdesc_dynamic_arg; musl ldso/dynlink.c: struct td_index).
 		var arg [24]byte
 		if second == 0 || second&7 != 0 || m.Read(second, arg[:]) != nil {
 			return Local{}, localPending

@@ -55,9 +55,9 @@ func TestRecordedArm64(t *testing.T) {
 	}
 }
 
-// TestUntoldSignatures: the kernel reports to a tracer which bits are a signature, but not to perf. The same bits
+// TestSignaturesWithoutMask: the kernel reports to a tracer which bits are a signature, but not to perf. The same bits
 // follow from the end of the target's memory.
-func TestUntoldSignatures(t *testing.T) {
+func TestSignaturesWithoutMask(t *testing.T) {
 	stacks := func(prepare func(w *Walker, snap *process.Snapshot)) string {
 		rec, w := recorded(t, "testdata/arm64/shadow-jdk25-pauth.walks")
 		for _, snap := range rec.Snapshots {

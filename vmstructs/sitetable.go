@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// SiteTable maps sites to numbers. It is a hash table with open addressing: sites are already hashes, the tree of a
-// large method has thousands of sites, and a user waits.
+// SiteTable maps sites to numbers. It is a hash table with open addressing, which is faster than a map: sites are
+// already hashes. The tree of a large method has thousands of sites.
 type SiteTable struct {
 	slots []siteSlot // a power of two; site 0 marks a free slot
 	n     int

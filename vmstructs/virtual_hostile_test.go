@@ -20,7 +20,7 @@ import (
 )
 
 // recordedVirtual are recorded JVMs with parked virtual threads in containers of every kind. The recordings have the
-// memory that a visit to all these threads reads:
+// memory that a visit to all these threads reads. This command makes them:
 //
 //	GOPROF_SEEDS=1 GOPROF_JDKS=$(scripts/jdks.sh 21 27) go test ./vmstructs -run RecordVirtual
 const recordedVirtual = "testdata/virtual/*.jvm"

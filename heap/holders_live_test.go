@@ -103,8 +103,8 @@ func TestHolders(t *testing.T) {
 // keptBy has the roots of the objects that the command "keep" makes: 10 orders each time, divided among these roots.
 var keptBy = map[string]float64{"CACHE": 6, "KEPT": 3, "CHAIN": 1}
 
-// TestHoldersOfPart searches only a part of the heap. No share is larger than the true share, or may be larger by the
-// reported error. The result reports what was not searched. If everything is searched, the shares are right.
+// TestHoldersOfPart searches only a part of the heap. Each reported share is at most the true share, which is at most
+// the reported maximum. The result reports what was not searched. If everything is searched, the shares are right.
 func TestHoldersOfPart(t *testing.T) {
 	some := []string{"-XX:+UseSerialGC"}
 	if os.Getenv("GOPROF_JDKS") != "" {

@@ -36,8 +36,8 @@ const (
 	DefaultBytes = 200 << 20
 	DefaultTime  = time.Second
 
-	// unitSize is the size of the drawn pieces. Smaller pieces give a smaller error for the same number of bytes. But for
-	// each piece, its first object must be found.
+	// unitSize is the size of the drawn pieces. Smaller pieces give a smaller error for the same number of bytes. But the
+	// first object of each piece must be found, which costs time.
 	unitSize = 32 << 10
 	// maxUnits bounds the pieces of a part. A larger part has larger pieces.
 	maxUnits = 1 << 24
@@ -45,8 +45,8 @@ const (
 	leastUnits = 320
 	// leastShare is the share of the time and the bytes for the sample of a small part.
 	leastShare = 0.1
-	// wholeSize is the size of the pieces when a whole part is read. A collection makes only the piece useless that is
-	// being read.
+	// wholeSize is the size of the pieces when a whole part is read. A collection only spoils the piece that is being
+	// read.
 	wholeSize = 1 << 20
 	// humongousTime is the share of the time for humongous objects if the other objects are sampled.
 	humongousTime = 0.3
@@ -221,7 +221,7 @@ func byPart(areas []*vmstructs.HeapArea) (of [vmstructs.HeapParts][]*vmstructs.H
 }
 
 // readYoung reads all young areas between two collections. If collections are too frequent for that, it reads as many
-// random pieces as the young areas have now. last has all areas as they were listed last.
+// random pieces as the young areas have now. last has the most recent list of all areas.
 func (x *reading) readYoung(areas []*vmstructs.HeapArea, limit time.Duration) (last []*vmstructs.HeapArea, whole bool) {
 	for range tries {
 		young := byPart(areas)[vmstructs.YoungPart]
@@ -482,9 +482,9 @@ func drawPieces(rand *rand.Rand, areas []*vmstructs.HeapArea) func() (a *vmstruc
 // spread takes one of each stratum neighbours in each round.
 const stratum = 16
 
-// spread returns the numbers below n in random order. Objects of one class often lie side by side, so any first part of
-// that order is spread over all numbers. The choice among neighbours is random, because a fixed step may coincide with
-// the layout that a program or a collector has made.
+// spread returns the numbers below n in random order. Any first part of that order is spread over all numbers, because
+// objects of one class often lie side by side. The choice among neighbours is random, because a fixed step may coincide
+// with the layout that a program or a collector has made.
 func spread(rand *rand.Rand, n int) (order []int) {
 	all := make([]int, n)
 	for i := range all {

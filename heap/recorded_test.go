@@ -103,8 +103,8 @@ func byName(h *profile.Heap) map[string]profile.HeapAmount {
 	return m
 }
 
-// varies is true for classes whose counts vary: those with which the JVM fills the rests of buffers before it counts,
-// and those with made-up names.
+// varies is true for classes whose counts vary: those with which the JVM fills the unused ends of buffers before it
+// counts, and those with made-up names.
 func varies(class string) bool {
 	return strings.Contains(class, "Lambda") || strings.Contains(class, "Filler") || class == "int[]"
 }
@@ -308,8 +308,8 @@ func TestTallyIsSmall(t *testing.T) {
 	runtime.KeepAlive(tally)
 }
 
-// TestAnotherClassAtThatAddress: a class at the former address of another class does not use its row, even if there is
-// no room for a new row.
+// TestAnotherClassAtThatAddress: a class at the former address of another class does not get that class's row, even if
+// there is no room for a new row.
 func TestAnotherClassAtThatAddress(t *testing.T) {
 	tally := newTally()
 	tally.rowOf(&vmstructs.ObjectClass{Klass: 8, Name: "a"})

@@ -143,8 +143,8 @@ func between(t *testing.T, jdk int, h *profile.Heap, before, behind map[string]p
 	}
 	all, off, equal := 0.0, 0.0, 0
 	for name := range names {
-		// goprof and the JVM spell hidden classes differently. Up to 18, the JVM fills the rests of buffers with int[] before
-		// it counts.
+		// goprof and the JVM spell hidden classes differently. Up to 18, the JVM fills the unused ends of buffers with int[]
+		// before it counts.
 		if strings.Contains(name, "0x") || strings.Contains(name, "Filler") || name == "int[]" && jdk < 19 {
 			delete(names, name)
 			continue

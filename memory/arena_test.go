@@ -13,8 +13,8 @@ import (
 	"goprof/profile"
 )
 
-// TestLookThrough searches arenas of the test process itself. An arena larger than one copy is not searched, and a note
-// says so. The copies of the other arenas share one buffer.
+// TestLookThrough searches arenas of the test process itself. An arena that is larger than the largest copy is not
+// searched, and a note says so. The copies of the other arenas share one buffer.
 func TestLookThrough(t *testing.T) {
 	p, err := process.Open(os.Getpid())
 	if err != nil {

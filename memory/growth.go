@@ -15,8 +15,8 @@ const (
 	maxFull = 30 * 24 * time.Hour
 )
 
-// Growth compares readings of one process, the oldest first. It returns nil for fewer than three readings: two do not
-// show the error of a slope.
+// Growth compares readings of one process, the oldest first. It returns nil for fewer than three readings, because two
+// do not show the error of a slope.
 func Growth(readings []*profile.Memory) *profile.MemoryGrowth {
 	n := len(readings)
 	if n < profile.LeastReadings {

@@ -154,8 +154,8 @@ func TestFreeIn(t *testing.T) {
 	}
 }
 
-// FuzzFreeIn: for any bytes of an arena, the free bytes are at most the searched bytes, and these are at most all
-// bytes.
+// FuzzFreeIn: for any bytes of an arena, the free bytes are at most the searched bytes, which are at most all bytes of
+// the arena.
 func FuzzFreeIn(f *testing.F) {
 	f.Add(arena(0x30, 64, -4096, 128, -64, 32, 8192))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -96,8 +96,8 @@ func (b *backing) missing() (list []MissingFile) {
 	return list
 }
 
-// read reads the beginning of buf from the file that was mapped at addr. lost reports that these bytes were in the
-// missing end of the core. Then read reads only bytes that the process cannot have changed.
+// read reads the beginning of buf from the file that was mapped at addr. If lost is true, these bytes were in the
+// missing end of the core, and read reads only bytes that the process cannot have changed.
 func (b *backing) read(addr uint64, buf []byte, lost bool) int {
 	i, _ := slices.BinarySearchFunc(b.parts, addr, func(p mappedPart, a uint64) int {
 		if p.end <= a {

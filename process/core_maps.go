@@ -72,8 +72,8 @@ func permOf(flags elf.ProgFlag) (p Perm) {
 	return p
 }
 
-// permOf returns the permissions of a file's part that is in no segment, because gcore leaves out memory that the
-// process has not changed. They come from the file's program headers.
+// permOf returns the permissions of a file's part that is in no segment. (gcore leaves out memory that the process has
+// not changed.) They come from the file's program headers.
 func (c *Core) permOf(f *mappedPart) Perm {
 	progs := c.backing.progsOf(f.path)
 	for i := range progs {

@@ -283,8 +283,8 @@ func allocatesAtMost(t *testing.T, most uint64) func() {
 	}
 }
 
-// coreOfVDSO returns a core of this process's vdso, which is a whole library of 8 KB. With a name, the vdso is a mapped
-// file.
+// coreOfVDSO returns a core of this process's vdso, which is a whole library of 8 KB. If name is not empty, the vdso is
+// a mapped file with that name.
 func coreOfVDSO(f *testing.F, name string) []byte {
 	c := &coreFixture{}
 	maps, err := os.Open("/proc/self/maps")

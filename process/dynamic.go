@@ -78,9 +78,9 @@ func (f *elfFile) at(addr, n, bias uint64) []byte {
 	return nil
 }
 
-// countGNUHash counts the symbols. The chain that begins at the highest index, of the chains of all buckets, ends with
-// the last symbol. The hash table has four words, the Bloom filter, a word for each bucket, and a word for each hashed
-// symbol, whose lowest bit ends a chain (binutils, elflink.c).
+// countGNUHash counts the symbols. Each bucket has a chain of symbols, and the chain with the highest first index ends
+// with the last symbol. The hash table has four words, the Bloom filter, a word for each bucket, and a word for each
+// hashed symbol, whose lowest bit ends a chain (binutils, elflink.c).
 func (f *elfFile) countGNUHash(addr, bias uint64) uint64 {
 	head := f.at(addr, 16, bias)
 	if head == nil {

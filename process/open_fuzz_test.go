@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FuzzDebugPaths makes names of debug files from arbitrary images, links and build ids. The files of a link are in the
-// folders that gdb documents. The name for a build id contains only hexadecimal digits of that id.
+// FuzzDebugPaths makes names of debug files from arbitrary images, links and build ids. The files of a link must be in
+// the folders that gdb documents. The name for a build id may only contain hexadecimal digits of that id.
 func FuzzDebugPaths(f *testing.F) {
 	f.Add("/usr/lib/jvm/lib/server/libjvm.so", []byte("libjvm.debug\x00\x00\x00\x00abcd"), []byte{1, 2, 3})
 	f.Add("/etc/libjvm.so", []byte("shadow\x00\x00\x00\x00\x00\x00"), []byte{1})
@@ -59,8 +59,8 @@ func linkOf(section []byte) (string, uint32, bool) {
 	return f.debugLink()
 }
 
-// FuzzOpenImage opens images by arbitrary paths in a hostile root, with links to arbitrary places at each name, and an
-// arbitrary file. goprof opens nothing outside of the root, and accepts only the mapped file as the image.
+// FuzzOpenImage opens images by arbitrary paths in a hostile root. Each name there may be a link to an arbitrary place,
+// or an arbitrary file. goprof must open nothing outside of the root, and accept only the mapped file as the image.
 func FuzzOpenImage(f *testing.F) {
 	self, err := os.Executable()
 	if err != nil {

@@ -22,8 +22,8 @@ const (
 	sharedFrom = 4 << 10
 	// A piece is compared with up to mostAlike pieces at the same offset in files of the same size.
 	mostAlike = 4
-	// sharedPart is the divisor of the price (budget.go) of a piece that is already in use, because the piece takes no
-	// more memory. With 8, the 176th JVM of a host had no symbols.
+	// A piece that is already in use costs only 1/sharedPart of its price (budget.go), because it takes no more memory.
+	// With 8, the 176th JVM of a host had no symbols.
 	sharedPart = 64
 	// maxCheap bounds the bytes at the low price. The process that paid the full price may end while others still use the
 	// piece.
@@ -91,8 +91,8 @@ func (p *pieces) one(b []byte) []byte {
 	return b
 }
 
-// read reads a piece of a file. If the piece is in use, read only compares the file with it, and allocates nothing that
-// stays. had reports whether the piece has the low price.
+// read reads a piece of a file. If the piece is in use, read only compares the file with it, and leaves no garbage. had
+// reports whether the piece has the low price.
 func (p *pieces) read(r io.ReaderAt, at filePlace) (b []byte, had bool, err error) {
 	if at.size >= sharedFrom {
 		for _, old := range p.alike(at) {

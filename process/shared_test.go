@@ -160,8 +160,8 @@ func TestSharedPiecesArePaidInPart(t *testing.T) {
 	runtime.KeepAlive(first)
 }
 
-// TestTablesOfManyJVMs: the tables and orders for a thousand JVMs with one libjvm fit into the budget. If they do not
-// fit for a process, it gets none, and goprof knows that.
+// TestTablesOfManyJVMs: the tables and orders for a thousand JVMs with one libjvm fit into the budget. A process whose
+// tables do not fit gets none, and goprof knows that.
 func TestTablesOfManyJVMs(t *testing.T) {
 	const jvms, symbols, names = 1000, 4096, 64 << 10 // Temurin 25.s libjvm has some 8 MB in all
 	content := make([]byte, symbols*symSize+names)

@@ -11,8 +11,8 @@ import (
 // gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp, load_reference_barrier; macroAssembler_x86.cpp,
 // push_call_clobbered). The missing return address distinguishes it from a method's frame.
 
-// beforeBarrier reports whether the frame that the code ahead of a method entry makes is a barrier's. Then the method's
-// own frame is already complete.
+// beforeBarrier is for a method entry. It reports whether the frame that the code ahead makes is a barrier's. Then the
+// method's own frame is already complete.
 func (w *Walker) beforeBarrier(codelet vmstructs.Codelet, e arch.Exit) bool {
 	if w.cpu.ReturnsInRegister {
 		return w.ownFrameStands(codelet, e)

@@ -50,7 +50,7 @@ func sameFrame(a, b profile.Frame) bool {
 }
 
 // manyWalks walks all recorded threads of javac. do returns the number of cases that it has tried. Each recording must
-// have at least least cases.
+// have least cases or more.
 func manyWalks(t *testing.T, least int, do func(t *testing.T, w *Walker, snap *process.Snapshot,
 	stack *profile.Stack) (tried int)) {
 	for _, file := range recordings(t, "walks") {

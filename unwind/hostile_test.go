@@ -25,8 +25,8 @@ const (
 	maxHostileBytes = 256 << 20
 )
 
-// hostile is a recorded process that returns false values for some words of its memory. If it invents, memory that was
-// not recorded also has false values.
+// hostile is a recorded process that returns false values for some words of its memory. If invents is set, memory that
+// was not recorded also has false values.
 type hostile struct {
 	*captured.Recording
 	lies    map[uint64]uint64 // by address, a multiple of 8

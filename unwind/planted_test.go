@@ -174,7 +174,7 @@ func TestDeoptBlobSavesRegisters(t *testing.T) {
 	}
 }
 
-// TestSkippedFrames: an interpreted frame has saved the frame pointer of a frame further down, while its return address
+// TestSkippedFrames: an interpreted frame has saved the frame pointer of a frame further down, but its return address
 // and stack pointer are right. The stack ends there, and does not skip the frames in between (churn, one stack in
 // 160,000).
 func TestSkippedFrames(t *testing.T) {

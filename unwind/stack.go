@@ -42,8 +42,8 @@ func (w *Walker) inCopy(addr uint64) bool {
 // mostBeyond is the number of bytes above a cut copy that may still belong to the thread's stack.
 const mostBeyond = 8 << 20
 
-// orCut returns why, or the reason for a cut copy if the step needed words above it. In that case a bad frame cannot be
-// distinguished from a frame that is not in the copy.
+// orCut returns why. If the step needed words above a cut copy, it returns the reason for that instead, because a bad
+// frame cannot be distinguished from a frame that is not in the copy.
 func (w *Walker) orCut(why profile.Reason) profile.Reason {
 	if !w.wantedMore {
 		return why

@@ -340,9 +340,9 @@ func (w *Walker) walk() profile.Reason {
 		if w.toOwnStack() {
 			continue
 		}
-		// Each physical frame is above the previous one. Only code that has its return address in a register can have the
-		// same sp as its caller. This is interrupted code, or the interpreter's entry of a method of java.lang.Math while it
-		// calls C (templateInterpreterGenerator_aarch64.cpp, generate_math_entry).
+		// Each physical frame is at a higher address than the previous one. Only code that has its return address in a
+		// register can have the same sp as its caller. This is interrupted code, or the interpreter's entry of a method of
+		// java.lang.Math while it calls C (templateInterpreterGenerator_aarch64.cpp, generate_math_entry).
 		if w.cur.sp < sp || w.cur.sp == sp && !exact && !w.cur.frameless {
 			return profile.StackRange
 		}

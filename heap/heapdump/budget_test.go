@@ -10,8 +10,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestPlanBudget: a bounded number of steps is made of classes that are each other's superclass and have many static
-// fields.
+// TestPlanBudget: classes that are each other's superclass, with many static fields, result in a bounded number of
+// steps.
 func TestPlanBudget(t *testing.T) {
 	d := &dumping{classes: map[uint64]*class{}, out: hprof.NewWriter(io.Discard, time.Time{})}
 	fields := make([]vmstructs.DumpField, 1<<16)

@@ -181,8 +181,8 @@ func checkRoots(t *testing.T, d *hprofread.Dump) {
 	}
 }
 
-// TestMoving: while a collector moves objects concurrently, there is no dump. In each dump that succeeds, each
-// reference of the objects that the program keeps leads to an object.
+// TestMoving: while a collector moves objects concurrently, Write refuses to make a dump. In each successful dump,
+// every reference of the objects that the program keeps leads to an object.
 func TestMoving(t *testing.T) {
 	some := []string{"-XX:+UseZGC -XX:ZCollectionInterval=0.2 -XX:+ZGenerational -XX:ZCollectionIntervalMinor=0.1",
 		"-XX:+UseShenandoahGC -XX:ShenandoahGCHeuristics=aggressive", "-XX:+UseZGC -XX:ZCollectionInterval=0.2"}

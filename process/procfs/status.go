@@ -25,8 +25,8 @@ type Status struct {
 // Nested reports whether the thread is in another pid namespace than this /proc.
 func (s *Status) Nested() bool { return len(s.NSPID) > 1 }
 
-// InnerPID is the thread's number in its own pid namespace. It is otherwise if the kernel does not report the number
-// (before 4.1).
+// InnerPID returns the thread's number in its own pid namespace, or the value of otherwise if the kernel does not
+// report the number (before 4.1).
 func (s *Status) InnerPID(otherwise int) int {
 	if len(s.NSPID) == 0 {
 		return otherwise

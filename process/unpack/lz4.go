@@ -126,7 +126,7 @@ func unexpected(err error) error {
 }
 
 // appendLZ4 unpacks a block (doc/lz4_Block_format.md): runs of literal bytes, each followed by the distance and length
-// of a match. out grows to most bytes at most.
+// of a match. out may grow up to most bytes.
 func appendLZ4(out, in []byte, most int) ([]byte, error) {
 	for len(in) > 0 {
 		token := in[0]

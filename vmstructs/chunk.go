@@ -223,8 +223,8 @@ func (c *Continuations) findChunk(klass uint64) error {
 	return nil
 }
 
-// unchanged reads the other ranges again with one call, and everything that readChunks has read except the frames. It
-// reports whether all could be read and the chunks are the same.
+// unchanged reads two things again, with one call: the other ranges, and everything that readChunks has read except the
+// frames. It reports whether all could be read and the chunks are the same.
 func (c *Continuations) unchanged(others ...process.Range) bool {
 	c.ranges = append(c.ranges[:0], others...)
 	tail := c.tailAgain[:]

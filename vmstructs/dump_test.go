@@ -14,8 +14,7 @@ func dumpHeap(t testing.TB) (*objectWorld, *Heap, *HeapArea) {
 	return w, h, a
 }
 
-// TestKlassOf: an address of the heap is an object's only at a possible beginning of an object, and not in the unused
-// part of a buffer.
+// TestKlassOf: KlassOf accepts an address only if an object may begin there, and not in the unused part of a buffer.
 func TestKlassOf(t *testing.T) {
 	_, h, a := dumpHeap(t)
 	var objects []uint64

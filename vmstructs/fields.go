@@ -18,7 +18,7 @@ const (
 )
 
 // fieldFlags are bits of a field's flags in the stream (oops/fieldInfo.hpp, FieldFlags). Their positions are exported,
-// and differ: 28 has other flags, for value classes.
+// because they differ between releases: 28 has other flags, for value classes.
 type fieldFlags struct {
 	injected uint32 // added by the VM: the name is the number of a VM symbol
 	// Each of these flags announces one more number, in this order (FieldInfoReader::read_field_info).

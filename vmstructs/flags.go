@@ -64,7 +64,7 @@ var flagTypes = map[string]flagType{
 	"ccstr": {StringFlag, 8}, "ccstrlist": {StringFlag, 8},
 }
 
-// flagNumbers has the types in the order of JVMFlag::FlagType, the numbers of later releases (flags/jvmFlag.hpp,
+// flagNumbers has the names of types by the numbers of JVMFlag::FlagType, which later releases use (flags/jvmFlag.hpp,
 // JVM_FLAG_NON_STRING_TYPES_DO, and the two string types).
 var flagNumbers = [...]string{"bool", "int", "uint", "intx", "uintx", "uint64_t", "size_t", "double", "ccstr",
 	"ccstrlist"}

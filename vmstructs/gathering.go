@@ -136,9 +136,9 @@ func (s *Safepoints) readAll() bool {
 	return true
 }
 
-// underByCounters reports whether the VM waits for threads, by the counters: it has asked, but has not added the time
-// yet. The first reading cannot show that. If several safepoints began between two readings, the last one may still be
-// under way. Then underByCounters returns false until the counters change.
+// underByCounters reports whether the VM waits for threads, by the counters: it has asked them to stop, but has not
+// added the time yet. The first reading cannot show that. If several safepoints began between two readings, the last
+// one may still be under way. Then underByCounters returns false until the counters change.
 func (s *Safepoints) underByCounters(g *Gathering) bool {
 	if !s.settled || uint64(g.Took) != s.quiets {
 		s.settled, s.quietCount, s.quiets = true, g.Count, uint64(g.Took)

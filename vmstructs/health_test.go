@@ -204,8 +204,8 @@ func (n *noise) ReadMany(rs []process.Range) {
 	}
 }
 
-// TestPolled: in JDK 8 without symbols, the polling page shows whether threads are asked to stop: it is not readable
-// then. If the page's address cannot be read, or in a later JDK, the state is not known.
+// TestPolled: in JDK 8 without symbols, the polling page is unreadable while threads are asked to stop. If the page's
+// address cannot be read, or in a later JDK, the state is not known.
 func TestPolled(t *testing.T) {
 	const variable, page = 0x7f0000001000, 0x7f0000005000
 	for what, c := range map[string]struct {

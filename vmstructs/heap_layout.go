@@ -25,7 +25,8 @@ type tlabLayout struct {
 	end   offset `vm:"Thread._tlab > ThreadLocalAllocBuffer._end"`
 	size  offset `vm:"Thread._tlab > ThreadLocalAllocBuffer._desired_size"`
 	// hardEnd is the real end of the buffer. end may be lower, at the place where the thread must sample an allocation
-	// (JEP 331, since 11). The JVM does not export this field. The distance of end and size shows that it is between.
+	// (JEP 331, since 11). The JVM does not export this field. The distance between end and size shows that it is between
+	// them.
 	hardEnd offset
 	// reserve is a variable with the number of words after hardEnd that also belong to the buffer, for prefetches.
 	reserve uint64 `vm:"ThreadLocalAllocBuffer._reserve_for_allocation_prefetch|Abstract_VM_Version._reserve_for_allocation_prefetch"`

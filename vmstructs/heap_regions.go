@@ -99,8 +99,8 @@ func extend(areas []*HeapArea, r regionRow) {
 }
 
 // g1Areas lists G1's regions. A humongous object begins in one region and continues in the next ones, and all of them
-// are one area. JDK 8 does not export the type of a region. But the end of a humongous object's first region is that of
-// the object (gc_implementation/g1/heapRegion.cpp, set_startsHumongous).
+// are one area. JDK 8 does not export the type of a region. But the end of a humongous object's first region is the end
+// of the object (gc_implementation/g1/heapRegion.cpp, set_startsHumongous).
 func (h *Heap) g1Areas(heap uint64) (areas []*HeapArea, err error) {
 	l, more := &h.vm.l.health.g1, &h.vm.l.areas
 	grain, _ := h.vm.mem.U64(max(l.grain, 1))

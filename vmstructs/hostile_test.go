@@ -20,7 +20,7 @@ const (
 	maxTourBytes = 512 << 20
 )
 
-// liar is a JVM, tiny or recorded, with false words at some addresses. If it invents, all other addresses also have
+// liar is a JVM, tiny or recorded, with false words at some addresses. If invents is set, all other addresses also have
 // false words.
 type liar struct {
 	process.Target

@@ -9,7 +9,8 @@ type waitLayout struct {
 	waiting offset `need:"JavaThread._current_waiting_monitor|Thread._current_waiting_monitor"`
 	object  offset `need:"ObjectMonitor._object"`
 	// handle: object is a WeakHandle, a pointer to the reference. Up to 15 it is the reference itself. The tables do not
-	// have its type. But the change that introduced the WeakHandle also put monitors into a list (JDK 16, JDK-8256814).
+	// have its type. But the change that introduced the WeakHandle also put monitors into a list (JDK 16, JDK-8256814),
+	// which the tables have.
 	handle bool
 
 	// narrowBase and narrowShift decode class pointers.

@@ -17,7 +17,7 @@ const (
 )
 
 // readLines reads the compressed line number table that follows a method's bytecodes, if the method's flags show that
-// there is one (oops/constMethod.hpp). The fact has the beginning of the table.
+// there is one (oops/constMethod.hpp). made is a fact with the beginning of the table.
 func (vm *VM) readLines(constMethod uint64, codeSize int, head []byte) (lines []lineEntry, made fact) {
 	l := &vm.l.method
 	if !l.constFlags.ok() || !l.wordSize.ok() || head[l.constFlags]&l.hasLines == 0 {

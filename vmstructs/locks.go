@@ -72,7 +72,7 @@ const (
 type Lock struct {
 	Kind LockKind
 	// Class is the object's class, with slashes. It is empty if the collector is moving the object. In a ClassLock, Class
-	// is the class that is being initialised, and Object is the object on which the threads wait that need the class.
+	// is the class that is being initialised, and Object is the object on which threads that need the class wait.
 	Class   string
 	Object  uint64 // its address, 0 if not known now
 	Monitor uint64 // the ObjectMonitor, 0 if the lock has none

@@ -250,8 +250,8 @@ func (k *Locks) virtualName(at uint64) string {
 	return name
 }
 
-// heldByBlockers adds locks for which threads wait to the threads that hold them: locks of java.util.concurrent, and
-// classes under initialisation. Locks for which no thread waits are not found.
+// heldByBlockers takes the locks that threads wait for, and adds each to the thread that holds it. These are locks of
+// java.util.concurrent, and classes under initialisation. Locks that no thread waits for are not found.
 func (k *Locks) heldByBlockers(all []ThreadLocks) {
 	type held struct{ owner, object uint64 }
 	seen := map[held]bool{}

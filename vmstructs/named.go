@@ -75,7 +75,7 @@ func (vm *VM) inheritedMethod(klass, name, signature uint64) uint64 {
 }
 
 // ownKlass returns the class to which a constant pool belongs, if a constant has that class's name, and 0 otherwise.
-// The constant of an unresolved class has its name, and since 9 the number of the name's own constant.
+// The constant of an unresolved class has its name up to 8, and the number of the name's own constant since 9.
 func (vm *VM) ownKlass(p *pool, constant uint16) uint64 {
 	name, ok := vm.poolSlot(p, constant)
 	if ok && vm.l.invoke.klasses.ok() {

@@ -32,7 +32,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestScalesReferences: references count eight bytes, from the beginning of the heap, if their shift is three. The
+// TestScalesReferences: a reference counts units of eight bytes, from the heap's base, if its shift is three. The
 // results are cached.
 func TestScalesReferences(t *testing.T) {
 	for _, j := range someTables(t) {

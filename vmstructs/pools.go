@@ -7,9 +7,9 @@ import (
 	"goprof/process/maybe"
 )
 
-// Pools finds the executors for which the threads run, how many tasks these executors run, and how many wait in their
-// queues. It stops no thread. If a class lacks a field, or a collector moves the object during the reading, the value
-// is not known.
+// Pools finds out for which executors the threads run, how many tasks these executors run, and how many tasks wait in
+// their queues. It stops no thread. If a class lacks a field, or a collector moves the object during the reading, the
+// value is not known.
 //
 // A Pools uses the VM from which it was made. Both belong to one goroutine.
 type Pools struct {

@@ -6,7 +6,7 @@ import (
 )
 
 // TestProofFindsWhatChanged: the memory of metadata is soon reused for other data of equal size. So a cached name is
-// valid only while all parts are unchanged from which it was made.
+// valid only while all parts from which it was made are unchanged.
 func TestProofFindsWhatChanged(t *testing.T) {
 	type change struct {
 		name string

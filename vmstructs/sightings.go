@@ -13,7 +13,7 @@ import (
 // the first bytes of each block, which identify the block. Each block is noted once, so if no code is new, Sightings
 // only searches the copy of the stack. A late walk can then prove that its code already existed at the look (age.go).
 //
-// Another goroutine may call Note than the one that uses the VM. Note never waits.
+// Note may be called on another goroutine than the VM's other methods, and never waits.
 type Sightings struct {
 	t      process.Target
 	clock  func() int64

@@ -144,8 +144,8 @@ func TestEveryJDKHasAllCapabilities(t *testing.T) {
 	}
 }
 
-// TestResolvedOffsets fixes offsets that differ between releases. The values were read field by field from the same
-// JVMs, and from their debugger.
+// TestResolvedOffsets checks offsets that differ between releases. The expected values were read field by field from
+// the same JVMs, and from their debugger.
 func TestResolvedOffsets(t *testing.T) {
 	type want struct{ name, poolLength, level, anchor, osThread, poolFile int }
 	rows := map[string]want{

@@ -34,8 +34,8 @@ func (v *Version) zero() bool { return strings.Contains(v.Info, " Zero VM ") }
 
 const maxVersionText = 1024
 
-// readVersion reads Abstract_VM_Version (runtime/abstract_vm_version.hpp). In JDK 8 its major number is HotSpot's own,
-// 25. So there the JDK's number comes from JDK_Version.
+// readVersion reads Abstract_VM_Version (runtime/abstract_vm_version.hpp). In JDK 8 its major number, 25, is HotSpot's
+// own. So there the JDK's number comes from JDK_Version.
 func (vm *VM) readVersion() error {
 	f := &vm.l.flags
 	v := &vm.version

@@ -62,9 +62,9 @@ func WhyLate() (why Late) {
 	return why
 }
 
-// sleepsIn reports whether a thread sleeps in a call of waiting. line is its /proc/TID/syscall: the number of the call
-// and its arguments, one word if the thread runs or waits for a CPU, or -1 if it sleeps outside of calls. Reads of
-// goprof's own pipes and sockets do not count.
+// sleepsIn reports whether a thread sleeps in one of the calls in waiting. line is its /proc/TID/syscall: the number of
+// the call and its arguments, one word if the thread runs or waits for a CPU, or -1 if it sleeps outside of calls.
+// Reads of goprof's own pipes and sockets do not count.
 func sleepsIn(line string, link func(string) (string, error)) bool {
 	words := strings.Fields(line)
 	if len(words) < 2 {

@@ -23,7 +23,7 @@ const (
 	// A piece is compared with up to mostAlike pieces at the same offset in files of the same size.
 	mostAlike = 4
 	// A piece that is already in use costs only 1/sharedPart of its price (budget.go), because it takes no more memory.
-	// With 8, the 176th JVM of a host had no symbols.
+	// With a divisor of 8, the 176th JVM of a host had no symbols.
 	sharedPart = 64
 	// maxCheap bounds the bytes at the low price. The process that paid the full price may end while others still use the
 	// piece.

@@ -87,8 +87,7 @@ func (w *Walker) atEntry() (caller, bool) {
 	return caller{pc: w.strip(pc), sp: sp, fp: fp, fpKnown: known}, ok1 && ok2
 }
 
-// javaCaller returns c. ok is false if a compiled method cannot return there, because only generated code calls
-// compiled methods.
+// javaCaller returns c. ok is false if c is not generated code, because only generated code calls compiled methods.
 func (w *Walker) javaCaller(c caller, ok bool) (caller, bool) {
 	return c, ok && w.vm.InCode(w.strip(c.pc)) && w.plausible(c.pc)
 }

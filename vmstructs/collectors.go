@@ -62,8 +62,8 @@ func (c Counters) OldAfter(collector string) maybe.Value[uint64] {
 	return c.amount("sun.gc.generation.1.space.0.used")
 }
 
-// HeapAfter returns the same for the whole heap. Only G1 writes the counters of the young generation at the end of a
-// collection. Other collectors write them every 50 ms.
+// HeapAfter returns how full the whole heap was at the end of the last collection. Only G1 writes the counters of the
+// young generation at the end of a collection. Other collectors write them every 50 ms.
 func (c Counters) HeapAfter(collector string) maybe.Value[uint64] {
 	if collector != "G1" {
 		return maybe.Value[uint64]{}

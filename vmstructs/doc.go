@@ -33,14 +33,20 @@
 // in the file of libjvm.so, so goprof reads them from live memory. If releases have different fields for the same
 // purpose, both fields are looked up. The one that exists shows how to read the data (layout*.go):
 //
-//	CodeCache::_heap, or _heaps              up to 8, or since 9: one heap, or one to three
-//	CompiledMethod::_method, or nmethod's    9 to 22, or 8 and since 23
-//	CodeBlob::_code_begin, or _code_offset   9 to 22 pointers, otherwise offsets from the blob
-//	nmethod::_immutable_data                 since 23: debug information left the code cache
-//	CodeBlob::_mutable_data                  since 25: so did relocations and metadata
-//	ThreadsSMRSupport::_java_thread_list     17 and later; 8 and 11 Threads::_thread_list
-//	InstanceKlass::_fieldinfo_stream         since 21, before _fields
-//	type Flag, or JVMFlag                    8, or later
+//	CodeCache::_heap                       up to 8: one heap
+//	CodeCache::_heaps                      since 9: one to three heaps
+//	CompiledMethod::_method                9 to 22
+//	nmethod::_method                       8, and since 23
+//	CodeBlob::_code_begin                  9 to 22: a pointer
+//	CodeBlob::_code_offset                 8, and since 23: an offset from the blob
+//	nmethod::_immutable_data               since 23: debug information is outside of the code cache
+//	CodeBlob::_mutable_data                since 25: relocations and metadata are outside, too
+//	Threads::_thread_list                  8 and 11
+//	ThreadsSMRSupport::_java_thread_list   17 and later
+//	InstanceKlass::_fields                 up to 20
+//	InstanceKlass::_fieldinfo_stream       since 21
+//	type Flag                              8
+//	type JVMFlag                           later
 //
 // A version number is used only for facts that no field shows: which byte UNSIGNED5 leaves out (vm.go), where an
 // array's elements begin without compressed class pointers (oop.go), and whether interpreter frames have a mirror slot

@@ -31,8 +31,8 @@ const (
 	// (memory/metaspace/chunklevel.hpp, MAX_CHUNK_BYTE_SIZE; larger since 24). Up to 15 a chunk may be smaller.
 	rootChunk          = 4 << 20
 	maxMetaspaceChunks = 1 << 16
-	// mapperBytes is the number of bytes of one of G1's mappers that are read, tableBytes that of the structure that
-	// points to them.
+	// mapperBytes is the number of bytes of one of G1's mappers that are read. tableBytes is the number of bytes of the
+	// structure that points to the mappers.
 	mapperBytes, tableBytes = 96, 384
 )
 

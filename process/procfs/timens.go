@@ -28,8 +28,8 @@ func MonotonicOffset(b []byte) (time.Duration, bool) {
 }
 
 // ClockAhead returns what the time namespace of a process adds to the machine's CLOCK_MONOTONIC. pid may be "self". It
-// is not known in two cases: Linux before 5.6 has no time namespaces, and if the children of a process have another
-// namespace, the file describes that one.
+// is not known before Linux 5.6, which has no time namespaces. It is also not known if the process's children have
+// another namespace, because the file then describes that one.
 func ClockAhead(pid string) (time.Duration, bool) {
 	dir := "/proc/" + pid
 	lives, err := os.Readlink(dir + "/ns/time")

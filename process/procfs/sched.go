@@ -57,7 +57,7 @@ func InKernel(wchan []byte) (waits, told bool) {
 // wchan leaves out the functions of the lock itself (kernel/sched/core.c, in_sched_functions).
 var atSpaceLock = [][]byte{
 	[]byte("process_vm_rw"),    // process_vm_readv (mm/process_vm_access.c, process_vm_rw_single_vec)
-	[]byte("get_user_pages"),   // the same, after a page has been read
+	[]byte("get_user_pages"),   // the same, after a page has been read (mm/gup.c)
 	[]byte("access_remote_vm"), // /proc/PID/cmdline, environ (mm/memory.c)
 	[]byte("m_start"),          // /proc/PID/maps (fs/proc/task_mmu.c)
 }

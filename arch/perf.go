@@ -6,9 +6,9 @@ type PerfLayout struct {
 	Mask uint64
 	// Order is the index into Regs of each bit of Mask, from the lowest bit on.
 	Order []int8
-	// Untold are registers that older kernels report as -1 for a thread in the kernel. If all of them are -1, none of
+	// Unreported are registers that older kernels report as -1 for a thread in the kernel. If all of them are -1, none of
 	// them is known.
-	Untold uint64
+	Unreported uint64
 }
 
 // Decode reads the registers of one sample, which has Len values. It returns the registers (by bit) that the kernel did
@@ -17,15 +17,15 @@ func (p *PerfLayout) Decode(values func(i int) uint64, r *Regs) (unknown uint64)
 	for i, reg := range p.Order {
 		r[reg] = values(i)
 	}
-	if p.Untold == 0 {
+	if p.Unreported == 0 {
 		return 0
 	}
 	for reg := range MaxRegs {
-		if p.Untold&(1<<reg) != 0 && r[reg] != ^uint64(0) {
+		if p.Unreported&(1<<reg) != 0 && r[reg] != ^uint64(0) {
 			return 0
 		}
 	}
-	return p.Untold
+	return p.Unreported
 }
 
 // Len returns how many registers a sample has.

@@ -123,9 +123,9 @@ func (s *State) forgetSaved() {
 	}
 }
 
-// Told returns l without pseudo registers, for other packages: a stack pointer of unknown origin becomes an unknown
+// Plain returns l without pseudo registers, for other packages: a stack pointer of unknown origin becomes an unknown
 // Loc.
-func Told(l Loc) Loc {
+func Plain(l Loc) Loc {
 	if l.Reg >= FirstToken {
 		return Loc{}
 	}

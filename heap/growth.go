@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// leastGrowth is the smallest growth of a class that is shown, as a share of the used heap, and leastBytes the same in
-	// bytes.
+	// A class's growth is shown from leastGrowth (a share of the used heap) and leastBytes on.
 	leastGrowth, leastBytes = 0.0005, 16 << 10
 )
 
-// Trend compares readings of one heap, to find what grew in the old generation, or in a heap without generations. It
-// keeps sums of each class, not the readings.
+// Trend finds classes that grow, from several readings of one heap. It compares objects of the old generation, or of a
+// heap without generations. It keeps sums for each class, not the readings.
 type Trend struct {
 	first, last *profile.Heap
-	times       sums2 // of all readings
+	times       sums2 // over all readings
 	used        line
 	classes     map[classKey]*line
 	text        int     // bytes of their names
-	unseen      float64 // how many objects of a class a reading may have missed, at most
+	unseen      float64 // the most objects of a class that a reading may have missed
 }
 
 // classKey distinguishes classes. Two classes with one name and one loader count as one.
 type classKey struct{ name, loader string }
 
-// tenured are the parts for objects that are not young. No heap has both of the first two.
+// tenured are the parts for objects that are not young. A heap has either "old" or "heap".
 var tenured = [...]string{"old", "heap", "humongous"}
 
-// Add adds a reading; the oldest comes first. Readings that had no time for the old generation do not count.
+// Add adds a reading, which must be newer than the previous one. A reading that had no time for the old generation does
+// not count.
 func (t *Trend) Add(h *profile.Heap) {
 	if unreadOld(h) {
 		return
@@ -80,7 +80,7 @@ func inTenured(h *profile.Heap) map[classKey]profile.HeapAmount {
 	return all
 }
 
-// unreadOld reports whether nothing was read of the old generation, or of a heap without generations.
+// unreadOld reports whether nothing of the old generation, or of a heap without generations, was read.
 func unreadOld(h *profile.Heap) bool {
 	for _, name := range tenured[:2] {
 		if p := h.Part(name); p != nil && p.Used > 0 && p.Seen == 0 {
@@ -116,7 +116,7 @@ func (t *Trend) Growth() *profile.HeapGrowth {
 	slices.SortFunc(g.Classes, func(a, b *profile.HeapGrower) int {
 		return cmp.Or(cmp.Compare(b.Bytes.Rate, a.Bytes.Rate), cmp.Compare(a.Name, b.Name))
 	})
-	if room := t.room(g.Part) - used; room > 0 && g.Used.Sure() && g.Collected { // else what grows may be garbage
+	if room := t.room(g.Part) - used; room > 0 && g.Used.Sure() && g.Collected { // otherwise the growth may be garbage
 		if s := room / g.Used.Rate; s < math.MaxInt64/float64(time.Second)/2 {
 			g.Full = time.Duration(s * float64(time.Second))
 		}
@@ -124,7 +124,7 @@ func (t *Trend) Growth() *profile.HeapGrowth {
 	return g
 }
 
-// room is how many bytes fit into a part.
+// room is the number of bytes that fit into a part.
 func (t *Trend) room(part string) float64 {
 	if p := t.last.Part(part); p != nil && p.Max > 0 {
 		return float64(p.Max)
@@ -145,21 +145,21 @@ func (t *Trend) grower(l *line, used float64) (c *profile.HeapGrower, ok bool) {
 	return c, ok && c.Bytes.Sure()
 }
 
-// sums2 are sums of times: how many, their sum, and the sum of their squares, each with a weight.
+// sums2 are weighted sums of times: their number, their sum, and the sum of their squares.
 type sums2 struct{ n, x, xx float64 }
 
 func (s *sums2) add(x, weight float64) {
 	s.n, s.x, s.xx = s.n+weight, s.x+weight*x, s.xx+weight*x*x
 }
 
-// around is the weighted sum of the squares of the distances of all times from x.
+// around is the weighted sum of the squared distances of all times from x.
 func (s *sums2) around(x float64) float64 { return s.xx - 2*x*s.x + x*x*s.n }
 
-// line is what one class had in the readings that have it. In the others it had nothing.
+// line sums up one class, over the readings that have it. In the other readings the class had nothing.
 type line struct {
 	firstIn, lastIn int // the numbers of readings
 	first, last     profile.HeapAmount
-	ups             int // steps that led up
+	ups             int // steps with a rise
 	times, errors   sums2
 	y, yy, xy       float64
 	err, size       float64 // the largest error, and the largest mean size of an object
@@ -181,7 +181,7 @@ func (l *line) add(n int, at float64, a profile.HeapAmount) {
 	}
 }
 
-// at returns what the class had in the first reading, or in the last one that was added.
+// at returns the class's amount in reading n: the first or the last that has the class, or 0 for none.
 func (l *line) at(n int) profile.HeapAmount {
 	switch n {
 	case 0:
@@ -194,8 +194,8 @@ func (l *line) at(n int) profile.HeapAmount {
 	return profile.HeapAmount{}
 }
 
-// slope fits a line through all readings. Its error has two sources: readings that do not lie on the line, and the
-// errors of the readings. If a sample has no object of the class, the class may have unseen bytes.
+// slope fits a line through all readings. Its error has two sources: the distances of the readings from the line, and
+// the errors of the readings themselves. If a sample has no object of the class, the class may have unseen bytes.
 func (l *line) slope(all *sums2, unseen float64) (s profile.HeapSlope, ok bool) {
 	n, at := all.n, all.x/all.n
 	xx := all.around(at)

@@ -13,7 +13,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// madeUp are readings of a heap, ten seconds apart. bytes says what each class has in old at a reading.
+// madeUp returns readings of a heap, ten seconds apart. bytes returns the bytes of each class in the old generation at
+// a reading.
 func madeUp(n int, bytes func(i int) map[string]float64) (all []*profile.Heap) {
 	for i := range n {
 		h := &profile.Heap{At: time.Unix(int64(10*i), 0), Capacity: 1 << 30}
@@ -30,7 +31,7 @@ func madeUp(n int, bytes func(i int) map[string]float64) (all []*profile.Heap) {
 	return all
 }
 
-// growthOf is what grew over some readings.
+// growthOf returns the growth over some readings.
 func growthOf(readings []*profile.Heap) *profile.HeapGrowth {
 	t := &Trend{}
 	for _, h := range readings {
@@ -39,7 +40,8 @@ func growthOf(readings []*profile.Heap) *profile.HeapGrowth {
 	return t.Growth()
 }
 
-// TestGrowth: a leak is named, with its rate and the time until the heap is full. What goes up and down is not.
+// TestGrowth: a leak is named, with its rate and the time until the heap is full. A class that goes up and down is not
+// named.
 func TestGrowth(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	noise := func(mean float64) float64 { return mean * (1 + (rnd.Float64()-0.5)/5) }
@@ -86,7 +88,7 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestNoGrowth: of a thousand healthy programs, whose classes come and go, nearly none is told to grow.
+// TestNoGrowth: in a thousand healthy programs, whose classes come and go, goprof reports nearly no growing class.
 func TestNoGrowth(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	named := 0
@@ -105,7 +107,7 @@ func TestNoGrowth(t *testing.T) {
 	}
 }
 
-// collected says that a collection of the old generation came before a reading.
+// collected marks that a collection of the old generation happened before a reading.
 func collected(readings []*profile.Heap, at int) []*profile.Heap {
 	for i, h := range readings {
 		n := uint64(7)
@@ -117,8 +119,8 @@ func collected(readings []*profile.Heap, at int) []*profile.Heap {
 	return readings
 }
 
-// TestCollected: what grew over a collection of the old generation is told as such. That less is in use at a reading
-// is no collection: a humongous object may have been freed, or the sizes of regions differ.
+// TestCollected: growth over a collection of the old generation is marked as such. A lower use at a reading is no proof
+// of a collection: a humongous object may have been freed, or the sizes of regions differ.
 func TestCollected(t *testing.T) {
 	saw := []float64{50e6, 70e6, 90e6, 40e6, 60e6, 80e6}
 	leak := func() []*profile.Heap {
@@ -138,8 +140,8 @@ func TestCollected(t *testing.T) {
 	}
 }
 
-// TestGrowthOfUnseen: a class that samples miss, and meet at last, has not grown for certain. A reading of everything
-// misses nothing.
+// TestGrowthOfUnseen: a class that first samples miss, and a later sample finds, has not certainly grown. A reading of
+// the whole heap misses nothing.
 func TestGrowthOfUnseen(t *testing.T) {
 	rare := func(unseen float64) []*profile.Heap {
 		all := madeUp(6, func(i int) map[string]float64 {
@@ -167,7 +169,7 @@ func TestGrowthOfUnseen(t *testing.T) {
 	}
 }
 
-// TestTrendIsSmall: a thousand readings of many classes are not kept.
+// TestTrendIsSmall: many readings of many classes are not kept.
 func TestTrendIsSmall(t *testing.T) {
 	names := make([]string, 10_000)
 	for i := range names {
@@ -177,7 +179,7 @@ func TestTrendIsSmall(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	tr := &Trend{}
-	for n := range 30 { // of a thousand it would be no more
+	for n := range 30 { // a thousand readings need no more memory
 		h := &profile.Heap{At: time.Unix(int64(n), 0), Parts: []profile.HeapPart{{Name: "old", Used: 1 << 30, Seen: 1 << 30}}}
 		for i, name := range names {
 			a := profile.HeapAmount{Objects: 1, Bytes: float64(100 * (i + n))}
@@ -196,11 +198,12 @@ func TestTrendIsSmall(t *testing.T) {
 	}
 }
 
-// TestEstimate: of samples without bias, 95 of 100 are within their errors, also for a class that few pieces have.
-// If a collector has emptied pieces meanwhile, the error has what these might have had.
+// TestEstimate: if a sample has no bias, 95 of 100 estimates are within their errors. This also holds for a class that
+// is in few pieces. If a collector has emptied pieces during the reading, the error covers what they may have
+// contained.
 func TestEstimate(t *testing.T) {
 	for name, c := range map[string]struct {
-		has         float64 // the part of the pieces that have some
+		has         float64 // the share of the pieces that have the class
 		least, most float64
 	}{"everywhere": {1, 0.92, 0.98}, "rare": {0.05, 0.92, 1}} {
 		rnd := rand.New(rand.NewPCG(7, 8))
@@ -245,7 +248,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// TestLots: each piece is drawn once, and neighbours have a draw each in turn.
+// TestLots: each piece is drawn once, and each group of neighbours has one draw in each round.
 func TestLots(t *testing.T) {
 	for pieces := range uint64(300) {
 		areas := []*vmstructs.HeapArea{{Start: 0, Top: 96*unitSize - 8}, {Start: 1 << 40, Top: 1<<40 + pieces*unitSize}}

@@ -16,20 +16,19 @@ import (
 )
 
 const (
-	// drawnObjects is how many objects of a class are drawn. With leastNewer newer objects, no older ones are drawn.
+	// drawnObjects is the number of objects of a class that are drawn. If at least leastNewer objects are newer, only
+	// newer ones are drawn.
 	drawnObjects, leastNewer = 4096, 32
-	// shownWays is how many ways to a root are shown for a class, and how many ways that end at no root.
+	// shownWays is the number of ways to a root that are shown for a class, and the number of ways without a root.
 	shownWays = 100
-	// holderTries is how often a sample is drawn again because the collector has moved more than mostMoved of it.
+	// A sample is drawn up to holderTries times more, if the collector has moved more than mostMoved of it.
 	holderTries, mostMoved = 3, 0.3
-	// leastLeftOut is the share of a class from which on young objects that were not examined are reported.
+	// Young objects that were not examined are reported if they are at least leastLeftOut of the class.
 	leastLeftOut = 0.01
 )
 
-// ErrNoObjects: no object of the class was read.
 var ErrNoObjects = errors.New("no object of that class was met")
 
-// Span is a range of memory.
 type Span struct{ Start, Top uint64 }
 
 // Tenured lists the memory of objects that are not young.
@@ -46,9 +45,9 @@ func (r *Reader) Tenured() (spans []Span) {
 	return spans
 }
 
-// Holders finds out what holds the objects of some classes. It reads the heap once to draw objects by lot, and once
-// more for each step from an object to its holder, each time within the bounds of the options. known is what Tenured
-// returned some time ago, or nil. If a class has enough objects outside of known, only those are drawn.
+// Holders finds out what holds the objects of some classes. It reads the heap once to draw random objects, and once
+// more for each step from an object to its holder. The bounds of the options apply to each of these readings. known is
+// an earlier result of Tenured, or nil. If a class has enough objects outside of known, only those are drawn.
 func (r *Reader) Holders(opt Options, classes []string, known []Span) (*profile.HeapHeld, error) {
 	opt = opt.usual()
 	var res *profile.HeapHeld
@@ -68,7 +67,7 @@ func (r *Reader) Holders(opt Options, classes []string, known []Span) (*profile.
 }
 
 // holders draws objects of the classes, and looks for their holders. moved is the share of the objects that moved
-// meanwhile.
+// during the search.
 func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profile.HeapHeld, moved float64, err error) {
 	d := &drawing{want: classes, known: known, seed: opt.Seed,
 		of: make([][drawnGroups]lottery, len(classes))}
@@ -94,7 +93,7 @@ func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profil
 		return nil, 0, err
 	}
 	var c *climb
-	for range holderTries { // what was not so any more is looked for once more
+	for range holderTries { // ways that could not be proven are searched again
 		until := time.Now().Add(opt.Time)
 		c = newClimb(t, opt, rand.New(rand.NewPCG(opt.Seed, 1)), func() bool { return !opt.All && time.Now().After(until) })
 		if left := c.find(samples); left == 0 || c.cancelled() {
@@ -118,7 +117,6 @@ func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profil
 	return h, moved, nil
 }
 
-// drawn is an object that was drawn.
 type drawn struct {
 	addr, klass uint64
 	bytes, rank float64
@@ -126,7 +124,8 @@ type drawn struct {
 	way         way
 }
 
-// Objects are drawn from those outside of the known spans, else from all that are not young, else from the young ones.
+// The groups of objects to draw from, in this order: those outside of the known spans, all that are not young, the
+// young ones.
 const (
 	newer = iota
 	stayed
@@ -139,18 +138,18 @@ type drawing struct {
 	want  []string
 	known []Span
 	seed  uint64
-	rows  []int32 // by ObjectClass.Sum: which of want a class is; 0: not known yet, -1: none
+	rows  []int32 // by ObjectClass.Sum: the index in want plus 1; 0: not known yet, -1: none
 	of    [][drawnGroups]lottery
 }
 
-// lottery is the objects with the highest ranks so far. An object with a rank below floor is not drawn.
+// lottery has the objects with the highest ranks so far. Objects with a rank below floor are not drawn.
 type lottery struct {
 	list  []drawn
 	floor float64
 }
 
-// met gives an object of a wanted class a random rank, so that its chance to be drawn is in proportion to its bytes.
-// The method is priority sampling (Duffield, Lund, Thorup: Priority sampling for estimation of arbitrary subset sums).
+// met gives an object of a wanted class a random rank. So the chance of an object is in proportion to its bytes. The
+// method is priority sampling (Duffield, Lund, Thorup: Priority sampling for estimation of arbitrary subset sums).
 func (d *drawing) met(o *vmstructs.Object, part vmstructs.HeapPart, unit int) {
 	for int(o.Class.Sum) >= len(d.rows) {
 		d.rows = append(d.rows, 0)
@@ -182,8 +181,8 @@ func (d *drawing) met(o *vmstructs.Object, part vmstructs.HeapPart, unit int) {
 	}
 }
 
-// randomOf returns a pseudorandom number of an object, above 0 and up to 1. It is the same if the object is met twice
-// (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
+// randomOf returns a pseudorandom number above 0 and up to 1 for an object. A second call for the object returns the
+// same number (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
 func randomOf(addr, seed uint64) float64 {
 	z := addr + seed*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -212,10 +211,10 @@ func cut(list []drawn) (left []drawn, next float64) {
 	return list, next
 }
 
-// sample is the drawn objects of one class. An object stands for its own bytes, or for least if that is more.
+// sample has the drawn objects of one class. An object stands for its own bytes, or for least bytes if that is more.
 type sample struct {
 	list         []drawn
-	least, part  float64 // part: of the bytes of the class, those that were drawn from
+	least, part  float64 // part: the share of the class's bytes from which objects were drawn
 	newer, whole bool    // whole: the heap was read as a whole
 }
 
@@ -234,7 +233,7 @@ func (d *drawing) sample(class int) (s sample) {
 	return s
 }
 
-// leftOut is the share of a class's bytes in young objects, which were not drawn because there were older ones.
+// leftOut returns the share of a class's bytes in young objects that were not drawn because there were older ones.
 func (d *drawing) leftOut(class int) float64 {
 	of := &d.of[class]
 	old, fresh := of[stayed].bytes()+of[newer].bytes(), of[young].bytes()
@@ -244,7 +243,7 @@ func (d *drawing) leftOut(class int) float64 {
 	return fresh / (old + fresh)
 }
 
-// bytes is the sum over all objects that could be drawn.
+// bytes estimates the sum over all objects that could be drawn.
 func (l *lottery) bytes() (sum float64) {
 	list, least := cut(slices.Clone(l.list))
 	for _, d := range list[:min(len(list), drawnObjects)] {
@@ -253,13 +252,13 @@ func (l *lottery) bytes() (sum float64) {
 	return sum
 }
 
-// rowKey distinguishes ways: by the first reference, by the root, or by why there is no root.
+// rowKey distinguishes ways by the first reference, and by the root or the reason why there is no root.
 type rowKey struct {
 	first, last profile.HeapLink
 	lacks       string
 }
 
-// tallied is a row of the result while objects are added.
+// tallied is a row of the result to which objects are added.
 type tallied struct {
 	row     *profile.HeapHolder
 	weight  float64
@@ -269,7 +268,7 @@ type tallied struct {
 	members []int
 }
 
-// result adds up the ways of a sample. moved is the share whose holders are not known because objects moved.
+// result adds up the ways of a sample. moved is the share of objects whose holders are not known because objects moved.
 func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
 	h = &profile.HeapHolders{Looked: len(s.list), Newer: s.newer, Drawn: s.part, Rows: []*profile.HeapHolder{}}
 	rows, all := map[rowKey]*tallied{}, 0.0
@@ -303,7 +302,7 @@ func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
 	for _, r := range rows {
 		if r.row.Missing == "" {
 			r.row.Roots = len(r.roots)
-			if open > 0 { // it may hold all of these
+			if open > 0 { // the root may hold all objects with unknown holders
 				r.row.Most = min(1, r.row.Share+r.row.Error+open)
 			}
 		}
@@ -317,7 +316,7 @@ func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
 }
 
 // open reports whether the holders of a row's objects are unknown. If the whole heap was searched, an object without a
-// holder is garbage.
+// holder is garbage, and its row is not open.
 func (c *climb) open(row *profile.HeapHolder) bool {
 	switch row.Missing {
 	case profile.HolderUncertain, profile.HolderFar:
@@ -328,8 +327,8 @@ func (c *climb) open(row *profile.HeapHolder) bool {
 	return c.part < 1 || len(c.cut) > 0 || c.t.lost > 0
 }
 
-// cutRows returns the largest rows of each kind, and the sum of the others. It never drops the row of the objects
-// without a path. So shares and rest add up.
+// cutRows returns the largest rows of each kind, and the sum of the others. The row of the objects without a path is
+// always kept. So shares and rest add up.
 func cutRows(rows []*profile.HeapHolder) (left []*profile.HeapHolder, rest float64) {
 	kinds := map[string]int{}
 	left = slices.DeleteFunc(rows, func(row *profile.HeapHolder) bool {
@@ -343,7 +342,7 @@ func cutRows(rows []*profile.HeapHolder) (left []*profile.HeapHolder, rest float
 	return left, rest
 }
 
-// add adds an object. The row shows the path of most bytes.
+// add adds an object. The row shows the path that has most bytes.
 func (r *tallied) add(w *way, weight float64, member int) {
 	r.weight += weight
 	r.roots[w.root] = true
@@ -354,7 +353,8 @@ func (r *tallied) add(w *way, weight float64, member int) {
 	}
 }
 
-// pathText returns a text that is the same for paths that differ only in how often a reference is repeated.
+// pathText returns a text for a path. Paths that differ only in the number of times that a reference is repeated have
+// the same text.
 func pathText(links []profile.HeapLink) string {
 	var b strings.Builder
 	for _, l := range links {
@@ -363,8 +363,8 @@ func pathText(links []profile.HeapLink) string {
 	return b.String()
 }
 
-// errorOf returns the error of a share: of a ratio of sums over the objects, or over the pieces of the heap in which
-// they lie. It is 0 if all objects were examined.
+// errorOf returns the error of a share. The share is a ratio of sums over the objects, or over the pieces of the heap
+// that hold them. The error is 0 if all objects were examined.
 func (c *climb) errorOf(s *sample, r *tallied, all float64) float64 {
 	if s.least == 0 && s.whole {
 		return 0

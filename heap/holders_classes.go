@@ -14,30 +14,28 @@ import (
 type heldClass struct {
 	*vmstructs.DumpClass
 	name    string     // in Java's spelling
-	loader  string     // the class of its loader, if that is one of the program, and may be unloaded
-	refs    []refField // of an object, its own and inherited ones, in the order of their places
+	loader  string     // the class of its loader, if the loader is the program's and can be unloaded
+	refs    []refField // of an object, own and inherited, in the order of their offsets
 	planned bool
-	statics []refField // in its java.lang.Class
+	statics []refField // static references, in its java.lang.Class
 }
 
-// refField is a field that is a reference.
 type refField struct {
 	at   uint32
 	link int32
 }
 
 const (
-	// maxSuperclasses bounds the superclasses of a class, maxPlanned the fields that are read of all classes.
+	// maxSuperclasses bounds the superclasses of a class. maxPlanned bounds the fields of all classes that are read.
 	maxSuperclasses = 1 << 10
 	maxPlanned      = 1 << 23
 )
 
-// heldClasses are all classes of a JVM.
 type heldClasses struct {
 	heap     *vmstructs.Heap
 	byKlass  map[uint64]*heldClass
 	byMirror map[uint64]*heldClass
-	byLoader map[uint64][]*heldClass // of the program's loaders
+	byLoader map[uint64][]*heldClass // the classes of each of the program's loaders
 	order    []*heldClass
 	links    []profile.HeapLink
 	numbers  map[profile.HeapLink]int32
@@ -45,7 +43,6 @@ type heldClasses struct {
 	lost     int // classes that could not be read
 }
 
-// readHeldClasses reads the classes of the JVM.
 func readHeldClasses(h *vmstructs.Heap) (*heldClasses, error) {
 	t := &heldClasses{heap: h, byKlass: map[uint64]*heldClass{}, byMirror: map[uint64]*heldClass{},
 		byLoader: map[uint64][]*heldClass{}, numbers: map[profile.HeapLink]int32{}}
@@ -101,7 +98,6 @@ func (t *heldClasses) loaderOf(c *vmstructs.DumpClass) string {
 	return o.Class.Name
 }
 
-// link returns the number of a link.
 func (t *heldClasses) link(l profile.HeapLink) int32 {
 	n, ok := t.numbers[l]
 	if !ok {
@@ -111,9 +107,9 @@ func (t *heldClasses) link(l profile.HeapLink) int32 {
 	return n
 }
 
-// refsOf returns the references of a class's objects. A java.lang.ref.Reference does not keep its referent alive,
-// unless it is a SoftReference or belongs to an object that waits for its finalizer. So refsOf leaves out other
-// referents, as the oop maps do (oops/instanceRefKlass.hpp).
+// refsOf returns the references of a class's objects. A java.lang.ref.Reference keeps its referent alive only if it is
+// a SoftReference, or if it belongs to an object that waits for its finalizer. refsOf leaves out all other referents,
+// as the oop maps do (oops/instanceRefKlass.hpp).
 func (t *heldClasses) refsOf(c *heldClass) []refField {
 	if c.planned {
 		return c.refs
@@ -138,14 +134,14 @@ func (t *heldClasses) refsOf(c *heldClass) []refField {
 	return c.refs
 }
 
-// isRefArray reports whether the class is one of arrays of references.
+// isRefArray reports whether the class is an array of references.
 func (c *heldClass) isRefArray() bool {
 	return len(c.Name) > 1 && c.Name[0] == '[' && (c.Name[1] == 'L' || c.Name[1] == '[')
 }
 
-// holderOf returns the holder and the link of a reference at a place in an object. The holder is the object. For a
-// static field of a class that may be unloaded, it is the class's loader. ok is false if there is no reference at that
-// place.
+// holderOf returns the holder and the link of a reference at the address slot in an object. The holder is the object.
+// For a static field of a class that can be unloaded, the holder is the class's loader. ok is false if there is no
+// reference at slot.
 func (t *heldClasses) holderOf(o *vmstructs.Object, slot uint64) (addr, klass uint64, link int32, ok bool) {
 	at := uint32(slot - o.Addr)
 	if m := t.byMirror[o.Addr]; m != nil {
@@ -157,11 +153,11 @@ func (t *heldClasses) holderOf(o *vmstructs.Object, slot uint64) (addr, klass ui
 		}
 	}
 	c := t.byKlass[o.Class.Klass]
-	if c == nil || o.Class.Filler { // what was there before is still in it
+	if c == nil || o.Class.Filler { // a filler still has the bytes of former objects
 		return 0, 0, 0, false
 	}
 	if c.isRefArray() {
-		at, width := slot-o.Addr-o.Class.Head(), uint64(t.heap.RefSize()) // before the elements, at is far too large
+		at, width := slot-o.Addr-o.Class.Head(), uint64(t.heap.RefSize()) // huge if slot is before the elements
 		return o.Addr, c.Klass, t.link(profile.HeapLink{Kind: profile.LinkElement, Class: c.name}),
 			o.Length >= 0 && at/width < uint64(o.Length)
 	}

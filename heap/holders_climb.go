@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// maxLevels is how many references goprof follows upward from the drawn objects.
+	// maxLevels is the largest number of references that goprof follows from a drawn object towards a root.
 	maxLevels = 10
-	// holdersEach is how many holders of an object are kept.
+	// holdersEach is the number of holders of an object that are kept.
 	holdersEach = 8
-	// maxFrontier bounds the objects of one level whose holders are sought, maxHeld those of all levels.
+	// maxFrontier bounds the objects of one level whose holders are searched. maxHeld bounds those of all levels.
 	maxFrontier, maxHeld = 1 << 16, 1 << 19
-	// climbUnit is how many bytes of the heap are searched at once.
+	// climbUnit is the number of bytes of the heap that are searched at once.
 	climbUnit = 1 << 20
 )
 
@@ -24,10 +24,10 @@ const (
 type held struct {
 	addr, klass uint64
 	up          int32 // the reference that leads towards a root
-	any         int32 // the first that was seen
-	below       int32 // the last of those by which it holds others
+	any         int32 // the first reference to it that was found
+	below       int32 // the last of the references by which it holds others
 	count       int32
-	end         int32 // its number among what was reached from roots
+	end         int32 // its number among the objects that were reached from roots
 	root        int32 // the link of the root that holds it directly
 }
 
@@ -37,7 +37,7 @@ func (n *held) rooted() bool { return n.up >= 0 || n.end > 0 || n.root >= 0 }
 // holding is a reference from one held object to another.
 type holding struct {
 	holder, held, link int32
-	next               int32 // the next one below the same holder
+	next               int32 // the next holding by the same holder
 	slot               uint64
 }
 
@@ -53,11 +53,11 @@ type climb struct {
 	buf    []byte
 	hits   []hit
 	ways   []stretch        // by place
-	order  []int32          // the steps on all ways, each behind that above it
-	tail   vmstructs.Object // that goes on behind the last unit
+	order  []int32          // the steps of all ways. A step follows the step above it
+	tail   vmstructs.Object // the object that continues after the last unit
 	// part is the smallest share of the heap that was searched for any level.
 	part float64
-	cut  []string // notes of what was not looked through as a whole at some level
+	cut  []string // notes of searches of some level that were not complete
 }
 
 // hit is a word in the heap that has the address of a sought object.
@@ -66,15 +66,16 @@ type hit struct {
 	of   int32
 }
 
-// newClimb follows references from the roots until over returns true, and prepares a climb that meets them.
+// newClimb follows references from the roots until over returns true. It returns a climb that ends at the objects that
+// it has reached.
 func newClimb(t *heldClasses, opt Options, rand *rand.Rand, over func() bool) *climb {
 	c := &climb{t: t, opt: opt, rand: rand, number: map[uint64]int32{}, buf: make([]byte, climbUnit)}
 	c.reach = reachFromRoots(t, func() bool { return over() || c.cancelled() })
 	return c
 }
 
-// find looks for a way from a root to each sampled object that has no proven way. It returns how many ways could not be
-// proven although their objects have not moved.
+// find looks for a way from a root to each sampled object without a proven way. left is the number of ways that could
+// not be proven although their objects have not moved.
 func (c *climb) find(samples []sample) (left int) {
 	var todo []*drawn
 	for i := range samples {
@@ -105,7 +106,7 @@ func (c *climb) find(samples []sample) (left int) {
 	return left
 }
 
-// node returns the number of the node of an object, which it adds if there is none.
+// node returns the number of an object's node. If there is none, it adds one.
 func (c *climb) node(addr, klass uint64) int32 {
 	n, ok := c.number[addr]
 	if !ok {
@@ -150,8 +151,8 @@ func (c *climb) cancelled() bool {
 	}
 }
 
-// level climbs one level: it finds all references to the objects of frontier, in the heap and on the stacks of threads.
-// It ends early when its time is over (Options).
+// level finds all references to the objects of frontier, in the heap and on the stacks of threads. It ends early when
+// its time is over (Options).
 func (c *climb) level(frontier []int32) {
 	addrs := make([]uint64, len(frontier))
 	for i, n := range frontier {
@@ -197,7 +198,7 @@ func (c *climb) pass(sought *vmstructs.Sought, frontier []int32, until time.Time
 	draw := inOrder(areas)
 	if !whole {
 		draw = drawPieces(c.rand, areas)
-		left -= min(left, c.longArrays(sought, frontier, left/2, over)) // it may read a piece more
+		left -= min(left, c.longArrays(sought, frontier, left/2, over)) // longArrays may read one piece more than this
 	}
 	for looked < left || c.opt.All {
 		a, from, to, ok := draw()
@@ -215,7 +216,7 @@ func (c *climb) pass(sought *vmstructs.Sought, frontier []int32, until time.Time
 	}
 }
 
-// longArrays searches long arrays that were reached from roots. It returns how many bytes it has searched.
+// longArrays searches long arrays that were reached from roots. It returns the number of searched bytes.
 func (c *climb) longArrays(sought *vmstructs.Sought, frontier []int32, most uint64, over func() bool) (looked uint64) {
 	for i := range c.reach.long {
 		o := &c.reach.long[i]
@@ -231,7 +232,8 @@ func (c *climb) longArrays(sought *vmstructs.Sought, frontier []int32, most uint
 	return looked
 }
 
-// hitsIn finds the addresses of objects of the frontier that have fewer than holdersEach holders.
+// hitsIn finds the words in b that are addresses of objects of the frontier. It ignores objects that have holdersEach
+// holders already.
 func (c *climb) hitsIn(sought *vmstructs.Sought, frontier []int32, from uint64, b []byte) []hit {
 	c.hits = c.hits[:0]
 	sought.InHeap(b, func(at int, object int32) {
@@ -259,7 +261,7 @@ func inOrder(areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, t
 }
 
 // unit searches b, a copy of a piece of an area: first for addresses, then for the objects and fields that contain
-// them. inTurn: b follows the piece of the last call.
+// these. inTurn reports whether b follows the piece of the last call.
 func (c *climb) unit(sought *vmstructs.Sought, frontier []int32, a *vmstructs.HeapArea, from uint64, b []byte,
 	inTurn bool) {
 	hits := c.hitsIn(sought, frontier, from, b)
@@ -287,7 +289,7 @@ func (c *climb) unit(sought *vmstructs.Sought, frontier []int32, a *vmstructs.He
 	}
 }
 
-// take adds the holdings of the hits in an object, and returns the hits behind the object. It drops the hits before.
+// take adds the holdings of the hits in an object. It returns the hits after the object, and drops the hits before it.
 func (c *climb) take(o *vmstructs.Object, hits []hit) []hit {
 	for ; len(hits) > 0 && hits[0].slot < o.Addr+o.Bytes; hits = hits[1:] {
 		if hits[0].slot >= o.Addr {
@@ -297,7 +299,7 @@ func (c *climb) take(o *vmstructs.Object, hits []hit) []hit {
 	return hits
 }
 
-// hold adds the holding of a hit, if the word is a field or an element that is a reference.
+// hold adds the holding of a hit, if the word is a reference in a field or an element.
 func (c *climb) hold(o *vmstructs.Object, h hit) {
 	addr, klass, link, ok := c.t.holderOf(o, h.slot)
 	if !ok || addr == c.nodes[h.of].addr || c.nodes[h.of].count >= holdersEach {
@@ -322,7 +324,7 @@ func (c *climb) hold(o *vmstructs.Object, h hit) {
 	}
 }
 
-// tellBelow gives the way of an object to all objects that it holds.
+// tellBelow records the way of an object for all objects that it holds.
 func (c *climb) tellBelow(n int32) {
 	for todo := []int32{n}; len(todo) > 0; {
 		n, todo = todo[len(todo)-1], todo[:len(todo)-1]

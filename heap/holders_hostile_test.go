@@ -22,12 +22,12 @@ import (
 	"goprof/vmstructs"
 )
 
-// mostHolderReads is some ten times what an honest answer takes.
+// mostHolderReads is about ten times the reads for an undamaged heap.
 const mostHolderReads = 2 << 20
 
 // TestHostileHolders: damaged headers, lengths, references, classes and lists cost a bounded number of reads and
-// bounded memory, and shares that make sense. Where the damage is gone when goprof looks once more at what it has
-// found, no holder is named that the heap dump of the same moment does not have.
+// bounded memory, and all shares make sense. Sometimes the damage is gone when goprof checks its result. Then each
+// holder that it names must be in a heap dump of the same moment.
 func TestHostileHolders(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.HeapLeaks", "-Xmx64m", "-XX:+UseSerialGC", "--")
@@ -71,10 +71,10 @@ func TestHostileHolders(t *testing.T) {
 			switch l.Fickle = round%3 > 0; round % 3 {
 			case 0: // anywhere
 				l.Lie(rnd, append(inHeap(rnd, areas, len(l.Asked)), l.Asked...))
-			case 1: // in the heap, of which all is read
+			case 1: // in the heap. The whole heap is read
 				l.Lie(rnd, inHeap(rnd, areas, 1<<12))
 				opt.Bytes = 0
-			case 2: // arrays seem to be longer: what follows them is theirs
+			case 2: // arrays with false lengths seem to contain the objects after them
 				l.Set(longer(r, rnd, areas))
 				opt.Bytes = 0
 			}
@@ -100,7 +100,7 @@ func TestHostileHolders(t *testing.T) {
 	})
 }
 
-// inHeap chooses places in the heap.
+// inHeap returns random places in the heap.
 func inHeap(rnd *rand.Rand, areas []*vmstructs.HeapArea, n int) (places []uint64) {
 	for range n {
 		a := areas[rnd.IntN(len(areas))]
@@ -109,7 +109,7 @@ func inHeap(rnd *rand.Rand, areas []*vmstructs.HeapArea, n int) (places []uint64
 	return places
 }
 
-// longer makes lies of the lengths of a tenth of all small arrays of references.
+// longer returns false lengths for a tenth of all small arrays of references.
 func longer(r *Reader, rnd *rand.Rand, areas []*vmstructs.HeapArea) map[uint64]uint64 {
 	words := map[uint64]uint64{}
 	for _, a := range areas {
@@ -130,7 +130,7 @@ func longer(r *Reader, rnd *rand.Rand, areas []*vmstructs.HeapArea) map[uint64]u
 	return words
 }
 
-// sensible reports whether shares are shares, and ways are whole where they are said to be.
+// sensible reports whether shares are between 0 and 1, and ways that should be whole are whole.
 func sensible(h *profile.HeapHolders) bool {
 	sum := h.Rest
 	for _, row := range h.Rows {
@@ -142,7 +142,7 @@ func sensible(h *profile.HeapHolders) bool {
 	return math.Abs(sum-1) < 1e-6 || h.Looked == 0
 }
 
-// falseHolder is the largest row that ends at a root, and begins with a reference that holds less in truth.
+// falseHolder returns the largest row that ends at a root and whose first reference holds less in the heap dump.
 func falseHolder(h *profile.HeapHolders, truth map[string]float64) *profile.HeapHolder {
 	for _, row := range h.Rows {
 		if row.Missing == "" && row.Path[0].Kind != profile.LinkStack &&

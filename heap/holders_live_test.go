@@ -26,7 +26,7 @@ import (
 
 const order = "truth.HeapLeaks$Order"
 
-// endings are what the ways of a leak end with, by the command that begins it.
+// endings are the last links of the ways of a leak, by the command that begins the leak.
 var endings = map[string][]string{
 	"cache":    {"java.util.concurrent.ConcurrentHashMap$Node.val", "static truth.HeapLeaks.CACHE"},
 	"listener": {"truth.HeapLeaks$Registry.listeners", "static truth.HeapLeaks$Registry.ONLY"},
@@ -34,7 +34,7 @@ var endings = map[string][]string{
 	"loader":   {"loader truth.HeapLeaks$Plugin.DATA", "static truth.HeapLeaks.DRIVERS"},
 }
 
-// goes reports whether a way has these links in this order, the last one at its end.
+// goes reports whether a way has these links in this order, and ends with the last of them.
 func goes(path []profile.HeapLink, by []string) bool {
 	for i, l := range path {
 		text := strings.TrimSuffix(l.Class+"."+l.Field, ".")
@@ -53,8 +53,8 @@ func goes(path []profile.HeapLink, by []string) bool {
 	return false
 }
 
-// TestHolders: of a JVM that stands still, the shares of those that hold the objects of a class are those of a heap
-// dump, and each reference on the way is in the dump. All leaks of the program are named up to their roots.
+// TestHolders: in a JVM that stands still, the shares of the holders of a class's objects agree with a heap dump, and
+// each reference on a way is in the dump. The ways of all leaks of the program lead to their roots.
 func TestHolders(t *testing.T) {
 	some := []string{"-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+UseParallelGC -XX:-UseCompressedOops",
 		"-XX:+UseConcMarkSweepGC", "-XX:+UseZGC"}
@@ -100,11 +100,11 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// keptBy are the roots of what "keep" keeps, and which of 10 orders each has.
+// keptBy has the roots of the objects that the command "keep" makes: 10 orders each time, divided among these roots.
 var keptBy = map[string]float64{"CACHE": 6, "KEPT": 3, "CHAIN": 1}
 
-// TestHoldersOfPart: of a heap of which a part is looked through, no share is larger than it is, and none may be larger
-// than it says. What was not seen is said. If all is looked through, the shares are right.
+// TestHoldersOfPart searches only a part of the heap. Each reported share is at most the true share, which is at most
+// the reported maximum. The result reports what was not searched. If everything is searched, the shares are right.
 func TestHoldersOfPart(t *testing.T) {
 	some := []string{"-XX:+UseSerialGC"}
 	if os.Getenv("GOPROF_JDKS") != "" {
@@ -138,7 +138,7 @@ func TestHoldersOfPart(t *testing.T) {
 	}
 }
 
-// checkKept holds shares by root against what the program has kept, beside some orders more in CACHE and elsewhere.
+// checkKept compares the shares of the roots with what the program keeps. CACHE and other roots have some orders more.
 func checkKept(t *testing.T, h *profile.HeapHeld, all bool, kept float64) {
 	t.Helper()
 	found, unknown, sum := map[string]*profile.HeapHolder{}, 0.0, h.Holders[0].Rest
@@ -186,7 +186,7 @@ func stopForGood(t *testing.T, jvm *jvmtest.JVM) {
 	t.Cleanup(func() { unix.Kill(jvm.PID, unix.SIGCONT) })
 }
 
-// compareHolders holds the shares of who holds orders directly against a heap dump. Both count dead holders that are
+// compareHolders compares the shares of the direct holders of orders with a heap dump. Both count dead holders that are
 // not collected yet.
 func compareHolders(t *testing.T, got *profile.HeapHolders, d *hprofread.Dump) {
 	t.Helper()
@@ -209,7 +209,7 @@ func compareHolders(t *testing.T, got *profile.HeapHolders, d *hprofread.Dump) {
 	}
 }
 
-// directHolders says which part of a class's objects each kind of reference in a heap dump leads to.
+// directHolders returns the share of a class's objects to which each kind of reference in a heap dump leads.
 func directHolders(d *hprofread.Dump, class string) map[string]float64 {
 	held, all := map[uint64]map[string]bool{}, 0.0
 	for id, o := range d.Objects {
@@ -254,7 +254,7 @@ func directHolders(d *hprofread.Dump, class string) map[string]float64 {
 	return shares
 }
 
-// objectType is the format's number of a reference.
+// objectType is the number of the type "reference" in the format.
 const objectType = 2
 
 // leakOf looks for leaks over some readings.
@@ -287,7 +287,7 @@ func leakOf(t *testing.T, jvm *jvmtest.JVM, r *Reader, readings int, every time.
 	return held
 }
 
-// TestLeaks: each leak of the program is named first, by who holds it. What healthy programs do is no leak.
+// TestLeaks: each leak of the program is named first, with its holder. Healthy programs have no leak.
 func TestLeaks(t *testing.T) {
 	some, leaks := []string{"-XX:+UseSerialGC"}, []string{"cache", "loader"}
 	if os.Getenv("GOPROF_PROVE") != "" {
@@ -306,7 +306,7 @@ func TestLeaks(t *testing.T) {
 					t.Fatal(err)
 				}
 				every, garbage := 300*time.Millisecond, "garbage 20"
-				if strings.Contains(flags, "ZGC") { // it collects young objects rarely
+				if strings.Contains(flags, "ZGC") { // ZGC collects young objects rarely
 					every, garbage = time.Second, "garbage 100"
 				}
 				jvm.Command(garbage)
@@ -322,7 +322,7 @@ func TestLeaks(t *testing.T) {
 					jvm.Command(garbage)
 					jvm.Command(what + " 1000")
 					found := false
-					for tries := 0; tries < 8 && !found; tries++ { // a program that has no CPU for a while leaks in steps
+					for tries := 0; tries < 8 && !found; tries++ { // a program that gets no CPU for a while leaks in steps
 						held := leakOf(t, jvm, r, 8, every)
 						found = len(held.Leaks) > 0 && goes(held.Leaks[0].Path, endings[what][1:])
 						for _, l := range held.Leaks {

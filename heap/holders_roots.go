@@ -10,19 +10,20 @@ import (
 )
 
 // The search for holders goes from both ends. First it follows references from the roots for a few steps, whatever the
-// size of the heap: from static fields, threads, and handles of native code. Then it searches from the drawn objects
-// upwards. A chain ends when it meets an object that was reached from a root.
+// size of the heap. The roots are static fields, threads, and handles of native code. Then it searches from the drawn
+// objects upwards. A chain ends at an object that was reached from a root.
 
 const (
-	// maxReached bounds the objects that are reached from roots, maxElements the followed elements of one array, maxLong
-	// the arrays that have more.
+	// maxReached bounds the objects that are reached from roots. maxElements bounds the elements of one array that are
+	// followed. maxLong bounds the longer arrays.
 	maxReached  = 1 << 19
 	maxElements = 1 << 14
 	maxLong     = 1 << 12
-	// headBytes is how many bytes of an object are read first. One call reads the heads of reachBatch objects.
+	// headBytes is the number of bytes of an object that are read first. One call reads the heads of reachBatch objects.
 	headBytes  = 128
 	reachBatch = 256
-	// maxHandles bounds the handles of native code, maxStack the bytes of a thread's stack, maxStacks of all.
+	// maxHandles bounds the handles of native code. maxStack bounds the bytes of one thread's stack, and maxStacks those
+	// of all.
 	maxHandles = 1 << 18
 	maxStack   = 1 << 20
 	maxStacks  = 256 << 20
@@ -31,16 +32,16 @@ const (
 // reached is an object that was reached from a root. Number 0 stands for no object.
 type reached struct {
 	addr, klass uint64
-	slot        uint64 // where the reference stands that led here; 0: it is not in the heap
-	up, link    int32  // up is 0 where link is a root
+	slot        uint64 // the address of the reference that led here; 0: not in the heap
+	up, link    int32  // up is 0 if link is a root
 }
 
-// reach is all objects that were reached, the nearest to a root first.
+// reach has all objects that were reached. Those nearest to a root come first.
 type reach struct {
 	t     *heldClasses
 	all   []reached
 	index map[uint64]int32
-	long  []vmstructs.Object // arrays of which not all elements were followed
+	long  []vmstructs.Object // arrays with elements that were not followed
 	heads []byte
 	buf   []byte
 }
@@ -100,8 +101,8 @@ func (r *reach) add(addr uint64, way reached) {
 	r.all = append(r.all, way)
 }
 
-// statics adds the objects to which static fields and constants of a class refer. Their holder is the loader's object
-// up; up 0 makes them roots.
+// statics adds the objects to which static fields and constants of a class refer. up is their holder, the loader's
+// object. If up is 0, they are roots.
 func (r *reach) statics(c *heldClass, up int32) {
 	for _, f := range c.statics {
 		r.at(c.Mirror+uint64(f.at), up, f.link)
@@ -130,7 +131,7 @@ func (r *reach) follow(from, to int) {
 	for i := range ranges {
 		b, up := ranges[i].Buf, int32(from+i)
 		if !ranges[i].OK {
-			if b = b[:16]; r.t.heap.Bytes(r.all[up].addr, b) != nil { // the last object of all may be shorter
+			if b = b[:16]; r.t.heap.Bytes(r.all[up].addr, b) != nil { // the very last object may be shorter
 				continue
 			}
 		}
@@ -149,7 +150,7 @@ func (r *reach) follow(from, to int) {
 
 // object adds the objects to which one object refers.
 func (r *reach) object(up int32, o *vmstructs.Object, c *heldClass, b []byte) {
-	if c.loader != "" { // an object keeps its class, and a class its loader
+	if c.loader != "" { // an object holds its class, and a class its loader
 		r.add(c.Loader, reached{up: up, link: r.t.link(profile.HeapLink{Kind: profile.LinkClass, Class: c.name})})
 	}
 	for _, loaded := range r.t.byLoader[o.Addr] {

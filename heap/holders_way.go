@@ -8,8 +8,8 @@ import (
 	"goprof/profile"
 )
 
-// Ways share their ends, and a way through a linked list has a step for each element. So the rest of a way is kept once
-// for each step.
+// Ways have common ends, and a way through a linked list has a step for each element. So the remaining way is stored
+// once for each step.
 
 // maxLinks bounds the links of a way, not counting the root.
 const maxLinks = 64
@@ -18,17 +18,17 @@ const maxLinks = 64
 type way struct {
 	links []profile.HeapLink
 	root  uint64 // distinguishes roots
-	lacks string // what HeapHolder.Missing says
-	again bool   // it is worth another look
-	at    int32  // its first step; 0: it has none
+	lacks string // HeapHolder.Missing
+	again bool   // another search may succeed
+	at    int32  // its first step; 0: none
 }
 
-// wayStep leads from an object to its holder. The number of a step is positive for a node of the climb, and negative
-// for an object that was reached from a root.
+// wayStep leads from an object to its holder. A step's number is positive for a node of the climb, and negative for an
+// object that was reached from a root.
 type wayStep struct {
-	addr, klass uint64 // klass is 0 if it is not known
-	slot        uint64 // where the reference stands; 0: it is not in the heap
-	link        int32  // -1: there is none
+	addr, klass uint64 // klass is 0 if not known
+	slot        uint64 // the address of the reference; 0: not in the heap
+	link        int32  // -1: none
 	up          int32  // 0: link is a root, or nothing is known
 }
 
@@ -46,10 +46,10 @@ func (c *climb) step(at int32) wayStep {
 	return s
 }
 
-// stretch is the next part of a way from a step: the same reference, several times in a row.
+// stretch is the next part of a way: one reference, repeated times times.
 type stretch struct {
 	link, times int32
-	next        int32 // the step behind it; 0: none
+	next        int32 // the step after it; 0: none
 	top         int32 // the last step of the way
 }
 
@@ -57,11 +57,11 @@ func (c *climb) beginWays() {
 	c.ways, c.order = make([]stretch, len(c.reach.all)+len(c.nodes)+1), nil
 }
 
-// place is the index of a step in lists that have an entry for each step.
+// place is a step's index in lists that have an entry for each step.
 func (c *climb) place(at int32) int { return int(at) + len(c.reach.all) }
 
-// stretch returns the stretch of a step. First it makes the stretches of the steps above that have none. There is no
-// cycle: once a step has a way, the step above it never changes.
+// stretch returns the stretch of a step. First it makes the missing stretches of the steps above. There is no cycle,
+// because once a step has a way, the step above it never changes.
 func (c *climb) stretch(at int32) stretch {
 	begun := len(c.order)
 	for up := at; up != 0 && c.ways[c.place(up)].top == 0; up = c.step(up).up {
@@ -116,8 +116,8 @@ func (c *climb) wayOf(n int32) way {
 	return w
 }
 
-// prove reads the reference of each step once more. The results are indexed by place: which steps' objects have moved,
-// and which steps no longer lead to a root.
+// prove reads the reference of each step again. It returns, by place, the steps whose objects have moved, and the steps
+// that no longer lead to a root.
 func (c *climb) prove() (moved, broken []bool) {
 	moved, broken = make([]bool, len(c.ways)), make([]bool, len(c.ways))
 	const batch = 1 << 9

@@ -6,8 +6,8 @@ import (
 	"goprof/profile"
 )
 
-// TestLongWays: of a list of 200,000, 4,096 are drawn. Each step is looked at once, and a way has few links,
-// whether one reference follows itself or two take turns.
+// TestLongWays draws 4,096 elements of a linked list of 200,000. Each step is processed once. A way has few links, even
+// if two references alternate.
 func TestLongWays(t *testing.T) {
 	const length, drawn = 200_000, 4096
 	root := profile.HeapLink{Kind: profile.LinkStatic, Class: "shop.Cache", Field: "list"}
@@ -28,7 +28,7 @@ func TestLongWays(t *testing.T) {
 		for i := range uint64(drawn) {
 			c.node(16*(length-i*length/drawn), 8)
 		}
-		// One more holds the end of the list without being reached, and nobody holds the next.
+		// One more object holds the end of the list but was not reached from a root. Another object has no holder.
 		c.nodes = append(c.nodes, held{addr: 1, up: 0, end: 0, root: -1, any: 0}, held{addr: 2, up: -1, root: -1, any: -1})
 		c.refs = []holding{{holder: 0, held: drawn, link: 1, slot: 77}}
 		c.beginWays()
@@ -64,7 +64,7 @@ func TestLongWays(t *testing.T) {
 	}
 }
 
-// TestClimbEnds: if no level was looked through, an object without a holder is not taken for garbage.
+// TestClimbEnds: if no level was searched, an object without a holder does not count as garbage.
 func TestClimbEnds(t *testing.T) {
 	cancel := make(chan struct{})
 	close(cancel)

@@ -12,8 +12,7 @@ import (
 const (
 	// LeakClasses is how many growing classes are examined.
 	LeakClasses = 8
-	// leastLeak is the smallest share of all growth that a leak has, leastOfLeak the smallest share of a leak that a class
-	// has.
+	// leastLeak is the smallest share of all growth for a leak. leastOfLeak is the smallest share of a leak for a class.
 	leastLeak, leastOfLeak = 0.05, 0.005
 )
 
@@ -28,16 +27,16 @@ func Growers(g *profile.HeapGrowth) (names []string) {
 }
 
 // FindLeaks joins the classes that grow (g) with the roots that hold them (h). A class is a leak if it certainly grows
-// and one root certainly holds it: a chain to a root proves that its objects are no garbage. If a part of the heap was
-// not searched, a missing chain proves nothing. Then a leak's rate counts only the objects that were seen, and its
-// weight assumes that the same root holds the others. If the JVM counts collections, a collection must have shown that
-// the growing objects stay.
+// and one root certainly holds it: a chain to a root proves that its objects are not garbage. If a part of the heap was
+// not searched, a missing chain proves nothing. Then a leak's rate counts only the objects with a chain, and its weight
+// assumes that the same root holds the others. If the JVM counts collections, the growing objects must have survived
+// one.
 //
-// The drawn objects may include older ones, if the collector has moved them or there are too few new ones. A root that
-// holds no more objects than these older ones is left out.
+// The drawn objects may include older ones, if the collector has moved them or there are too few new ones. A root is
+// left out if it may hold only older objects.
 func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 	h.Growth, h.Leaks = g, []*profile.HeapLeak{}
-	if !g.Collected && !g.Uncounted && len(g.Classes) > 0 { // entries of a full cache that replace others look the same
+	if !g.Collected && !g.Uncounted && len(g.Classes) > 0 { // a full cache looks the same: new entries replace old ones
 		h.Notes = append(h.Notes, "the old generation was not collected meanwhile, so no leak can be distinguished from "+
 			"objects that replace others: look for longer, past a collection")
 		return
@@ -50,7 +49,7 @@ func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 		if i < 0 {
 			continue
 		}
-		unseen, same := 0.0, 0.0 // same: the part of what was drawn from that has not grown
+		unseen, same := 0.0, 0.0 // same: the share of the drawn objects that are no growth
 		if from := c.To * h.Holders[i].Drawn; from > 0 {
 			same = 1 - min(1, c.Bytes.Rate*g.Over.Seconds()/from)
 		}
@@ -103,7 +102,7 @@ func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 type leak struct {
 	profile.HeapLeak
 	parts  []leakPart
-	likely float64 // its rate, if others are held as those are of which it is known
+	likely float64 // its rate, if the same root holds the objects with unknown holders
 }
 
 type leakPart struct {
@@ -111,7 +110,7 @@ type leakPart struct {
 	rate  float64
 }
 
-// AddAllocs takes the stacks that allocate the classes of each leak from a recording of allocations.
+// AddAllocs adds the stacks that allocate a leak's classes, from a recording of allocations.
 func AddAllocs(h *profile.HeapHeld, p *profile.Profile) {
 	const most = 3 // stacks of a class
 	type site struct {

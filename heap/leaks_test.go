@@ -12,7 +12,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// held makes what is known of a class: how much of it a root holds, and for how much none was seen.
+// heldBy makes the holders of a class: a root with a share of its objects, and a share without a known holder.
 func heldBy(class, root string, share, none float64) *profile.HeapHolders {
 	field := profile.HeapLink{Kind: profile.LinkField, Class: "shop.Order", Field: "load"}
 	h := &profile.HeapHolders{Class: class, Rows: []*profile.HeapHolder{{Share: share, Roots: 1,
@@ -23,8 +23,8 @@ func heldBy(class, root string, share, none float64) *profile.HeapHolders {
 	return h
 }
 
-// TestFindLeaks: a leak grows and is held. What grows and is held by nobody is garbage, unless a part of the heap was
-// not looked through and a collection has shown that it stays.
+// TestFindLeaks: a class that grows and is held is a leak. A class that grows without a holder is garbage, unless a
+// part of the heap was not searched and a collection has shown that it stays.
 func TestFindLeaks(t *testing.T) {
 	grower := func(class string, rate float64) *profile.HeapGrower {
 		return &profile.HeapGrower{Name: class, To: 20 * rate, Bytes: profile.HeapSlope{Rate: rate, Error: rate / 10}}
@@ -76,8 +76,8 @@ func TestFindLeaks(t *testing.T) {
 	}
 }
 
-// TestCutRows: of many ways the largest have rows. What is not held, or not known, has one however many there are, and
-// no share is lost.
+// TestCutRows: if there are many ways, the largest have rows. Objects that are not held, or whose holders are not
+// known, always have a row. No share is lost.
 func TestCutRows(t *testing.T) {
 	const ways = shownWays + 50
 	s := &sample{whole: true}
@@ -102,15 +102,15 @@ func TestCutRows(t *testing.T) {
 	}
 }
 
-// TestDrawing: each object is drawn with a chance in proportion to its bytes, and what it stands for is right in sum,
-// however often the walk comes by.
+// TestDrawing: the chance of an object is in proportion to its bytes, however often the walk finds it. The sum that the
+// drawn objects stand for is right.
 func TestDrawing(t *testing.T) {
 	const rounds = 40
 	large, all := 0.0, 0.0
 	for round := range uint64(rounds) {
 		d := &drawing{want: []string{"byte[]"}, seed: round, of: make([][drawnGroups]lottery, 1)}
 		class := &vmstructs.ObjectClass{Klass: 8, Name: "byte[]", Sum: 1}
-		for i := range uint64(30_000) { // a fifth of the bytes in 60 large objects
+		for i := range uint64(30_000) { // a fifth of the bytes is in 60 large objects
 			o := &vmstructs.Object{Addr: 16 * (i + 1), Class: class, Bytes: 100}
 			if i%500 == 0 {
 				o.Bytes = 12_500
@@ -136,7 +136,7 @@ func TestDrawing(t *testing.T) {
 	}
 }
 
-// TestNewer: objects that lie where none were known are looked at alone, if there are enough.
+// TestNewer: if there are enough objects outside of the known spans, only those are drawn.
 func TestNewer(t *testing.T) {
 	d := &drawing{want: []string{"a"}, known: []Span{{1000, 2000}, {4000, 5000}}, seed: 1,
 		of: make([][drawnGroups]lottery, 1)}
@@ -156,12 +156,12 @@ func TestNewer(t *testing.T) {
 	for addr := uint64(8000); addr < 8000+8*650/4; addr += 8 {
 		d.met(&vmstructs.Object{Addr: addr, Class: class, Bytes: 8}, vmstructs.YoungPart, 0)
 	}
-	if s := d.sample(0); len(s.list) != 400 || math.Abs(d.leftOut(0)-0.2) > 0.001 { // 163 beside 650
+	if s := d.sample(0); len(s.list) != 400 || math.Abs(d.leftOut(0)-0.2) > 0.001 { // 163 newer ones beside 650 older ones
 		t.Errorf("%d objects, %f left out", len(s.list), d.leftOut(0))
 	}
 }
 
-// TestAddAllocs: stacks join the classes of a leak, the commonest first, without the frame of the class.
+// TestAddAllocs: a leak's classes get their stacks, the most frequent first, without the frame of the class.
 func TestAddAllocs(t *testing.T) {
 	p := profile.New()
 	p.Meta.Weight = profile.Bytes

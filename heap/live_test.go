@@ -22,7 +22,6 @@ import (
 	"goprof/vmstructs"
 )
 
-// openLive opens a running JVM.
 func openLive(t *testing.T, jvm *jvmtest.JVM) (*Reader, error) {
 	t.Helper()
 	return NewReader(openVM(t, jvm))
@@ -42,13 +41,13 @@ func openVM(t *testing.T, jvm *jvmtest.JVM) *vmstructs.VM {
 	return vm
 }
 
-// counted is what the JVM counts itself, by class.
+// counted returns the JVM's own counts, by class.
 func counted(t *testing.T, jvm *jvmtest.JVM) map[string]profile.HeapAmount {
 	t.Helper()
 	return histogram(string(tableOf(t, jvm)))
 }
 
-// tableOf is GC.class_histogram -all, which collects nothing.
+// tableOf runs GC.class_histogram -all, which does not start a collection.
 func tableOf(t *testing.T, jvm *jvmtest.JVM) []byte {
 	t.Helper()
 	out, err := exec.Command(jvm.JDK.Tool("jcmd"), strconv.Itoa(jvm.PID), "GC.class_histogram", "-all").CombinedOutput()
@@ -58,7 +57,8 @@ func tableOf(t *testing.T, jvm *jvmtest.JVM) []byte {
 	return out
 }
 
-// collectors are what a heap at rest is tried with. Those behind the first three only where GOPROF_JDKS names JDKs.
+// collectors are the garbage collectors for heaps at rest. Those after the first three run only if GOPROF_JDKS names
+// JDKs.
 var collectors = []struct{ name, flags string }{
 	{"Serial", "-XX:+UseSerialGC"},
 	{"Parallel", "-XX:+UseParallelGC"},
@@ -78,8 +78,8 @@ func truthFlags(flags, program string) []string {
 		"-XX:+UnlockDiagnosticVMOptions "+flags+" --"), strings.Fields(program)...)
 }
 
-// TestLiveTruth: of a heap at rest all objects are counted, as the JVM itself counts them. Then, while the program
-// makes garbage, samples of a twentieth are right about what it keeps.
+// TestLiveTruth: in a heap at rest, all objects are counted as the JVM itself counts them. Afterwards, while the
+// program makes garbage, samples of a twentieth are right about the objects that the program keeps.
 func TestLiveTruth(t *testing.T) {
 	some := collectors
 	if os.Getenv("GOPROF_JDKS") == "" {
@@ -99,9 +99,9 @@ func TestLiveTruth(t *testing.T) {
 				if want, _, _ := strings.Cut(c.name, " "); r.heap.CollectorName() != want {
 					t.Skipf("%v has no %s", jdk, want)
 				}
-				counted(t, jvm) // the first jcmd makes the thread that answers
+				counted(t, jvm) // the first jcmd starts the thread that answers
 				got, err := r.Read(Options{All: true})
-				for tries := 0; err == nil && got.Sampled() && tries < 5; tries++ { // ZGC collects when it wants to
+				for tries := 0; err == nil && got.Sampled() && tries < 5; tries++ { // ZGC collects at any time
 					got, err = r.Read(Options{All: true})
 				}
 				if errors.Is(err, vmstructs.ErrMissing) && jdk.Version == 11 {
@@ -117,10 +117,10 @@ func TestLiveTruth(t *testing.T) {
 				if got.Collector == "ZGC" && jdk.Version > 20 {
 					zParts(t, got)
 				}
-				if jdk.Version > 8 { // there garbage has arrays of chars, too
+				if jdk.Version > 8 { // in JDK 8, arrays of chars are also garbage
 					jvm.Command("garbage 20")
 					opt := Options{Bytes: 1 << 20, Time: 5 * time.Second}
-					if got.Collector == "CMS" { // its old generation cannot be sampled
+					if got.Collector == "CMS" { // the old generation of CMS cannot be sampled
 						opt.Bytes = 0
 					}
 					sampled(t, r, opt)
@@ -130,7 +130,8 @@ func TestLiveTruth(t *testing.T) {
 	}
 }
 
-// TestLive: where a collection leaves no dead objects in the old generation, what lies there is what was alive.
+// TestLive: after a collection that leaves no dead objects in the old generation, goprof counts exactly the live
+// objects there.
 func TestLive(t *testing.T) {
 	some := []string{"-XX:+UseG1GC -XX:+ExplicitGCInvokesConcurrent", "-XX:+UseSerialGC", "-XX:+UseParallelGC",
 		"-XX:+UseG1GC", "-XX:+UseZGC"}
@@ -150,15 +151,15 @@ func TestLive(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// The first collection behind "rest" takes all objects in old for alive when it begins, so it keeps young ones
-				// that only dead ones hold. The second collection finds both dead.
+				// The first collection after "rest" treats all old objects as alive. So it keeps young objects that only dead old
+				// objects refer to. The second collection finds both dead.
 				for _, command := range []string{"keep 20", "gc", "gc", "rest", "gc"} {
 					jvm.Command(command)
 				}
-				const alive = 4000 + 2000 + 6000 + 2000 // 12,000 and 3,000 more were, at a collection before
+				const alive = 4000 + 2000 + 6000 + 2000 // 12,000 and 3,000 more were alive at an earlier collection
 				var h *profile.Heap
 				var orders float64
-				for range 3 { // concurrent G1 of 25 kept 217 dead ones through the second, once in 200 runs
+				for range 3 { // concurrent G1 of 25 kept 217 dead objects through the second collection, once in 200 runs
 					jvm.Command("gc")
 					if h, err = r.Read(Options{All: true}); err != nil {
 						t.Fatal(err)
@@ -178,12 +179,12 @@ func TestLive(t *testing.T) {
 				case strings.Contains(strings.Join(h.Notes, ""), "int[]") != (swept && jdk.Version < 19):
 					t.Errorf("%v: which classes stand for dead objects: %q", jdk, h.Notes)
 				}
-				core := began.Add(time.Hour) // the age is that at the moment of a core, whenever it is read
+				core := began.Add(time.Hour) // the age is that at the time of the core, whenever the core is read
 				h, err = r.Read(Options{All: true, Life: vmstructs.Lifetime{Now: core}})
 				if err != nil || !h.At.Equal(core) || swept && (*h.Swept < 50*time.Minute || *h.Swept > time.Hour) {
 					t.Errorf("%v: at %v, swept %v, %v", jdk, h.At, h.Swept, err)
 				}
-				// The clock was set an hour forward, and an hour back, since the JVM began.
+				// The clock was set an hour forward, or an hour back, since the JVM began.
 				for _, by := range []time.Duration{time.Hour, -time.Hour} {
 					life := vmstructs.Lifetime{Since: began.Add(by), Until: up.Add(by), Now: up.Add(by + time.Hour/2)}
 					h, err = r.Read(Options{All: true, Life: life})
@@ -196,7 +197,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// zParts: ZGC with generations tells young and old apart, and what a collection has left is old.
+// zParts: with generations of ZGC, young and old are counted separately, and survivors of a collection are old.
 func zParts(t *testing.T, h *profile.Heap) {
 	t.Helper()
 	for _, c := range h.Classes {
@@ -207,8 +208,8 @@ func zParts(t *testing.T, h *profile.Heap) {
 	}
 }
 
-// sampled reads samples of a running program. Of arrays that the program keeps in many places, most of the samples are
-// right within their errors, and their mean is near the truth.
+// sampled reads samples of a running program. It looks at arrays that the program keeps in many places. Most samples of
+// them are right within their errors, and the mean of the samples is near the truth.
 func sampled(t *testing.T, r *Reader, opt Options) {
 	t.Helper()
 	const class, rounds = "char[]", 12
@@ -240,7 +241,7 @@ func sampled(t *testing.T, r *Reader, opt Options) {
 	}
 }
 
-// TestLiveGrowth: a leak of 1 MB a second beside garbage is named first. Garbage alone is no growth.
+// TestLiveGrowth: a leak of 1 MB a second, with garbage beside it, is named first. Garbage alone is not growth.
 func TestLiveGrowth(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.HeapTruth",
@@ -266,7 +267,7 @@ func TestLiveGrowth(t *testing.T) {
 		}
 		jvm.Command("leak 1000")
 		var g *profile.HeapGrowth
-		for range 4 { // on a busy machine a program that has no CPU for a while leaks in steps
+		for range 4 { // on a busy machine, a program that gets no CPU for a while leaks in steps
 			g = growthOf(readings())
 			if len(g.Classes) == 2 {
 				break
@@ -275,14 +276,14 @@ func TestLiveGrowth(t *testing.T) {
 		if len(g.Classes) != 2 || g.Classes[0].Name != "byte[]" || g.Classes[1].Name != "truth.HeapTruth$Leaked" {
 			t.Fatalf("the leak is not named: %+v", g)
 		}
-		if g.Collected != (g.Full > 0) || g.Used.Rate <= 0 { // without a collection nobody knows when it will be full
+		if g.Collected != (g.Full > 0) || g.Used.Rate <= 0 { // no collection: when it is full is not known
 			t.Errorf("%+v", g)
 		}
 	})
 }
 
-// TestLiveCollected: while the whole heap is collected all the time, or while the process is stopped in the middle of a
-// collection, the old generation is counted: what could be read of it says how much there is.
+// TestLiveCollected: the old generation is counted while the whole heap is collected all the time, and while the
+// process is stopped in the middle of a collection. The result estimates the whole from what could be read.
 func TestLiveCollected(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, flags := range []string{"-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"} {
@@ -339,7 +340,7 @@ func stopCollecting(t *testing.T, jvm *jvmtest.JVM, r *Reader) {
 	t.Fatal("no collection was under way at any stop")
 }
 
-// awaitStopped waits until no thread of a process runs. A thread without a CPU is stopped only when it gets one.
+// awaitStopped waits until no thread of a process runs. A thread that waits for a CPU stops only when it gets one.
 func awaitStopped(t *testing.T, pid int) {
 	t.Helper()
 	host.WaitFor(t, "all threads are stopped", func() bool {

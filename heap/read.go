@@ -11,17 +11,16 @@ import (
 	"goprof/vmstructs"
 )
 
-// Options say how much is read.
 type Options struct {
-	// Bytes and Time bound a reading; 0 stands for DefaultBytes and DefaultTime. A larger heap is sampled.
+	// Bytes and Time bound a reading. 0 stands for DefaultBytes and DefaultTime. A larger heap is sampled.
 	Bytes uint64
 	Time  time.Duration
 	// All reads the whole heap, however long that takes.
 	All bool
-	// Life is when the JVM began, and with Life.Now, the moment at which the heap stopped changing. Zero: the heap is that
-	// of a running JVM.
+	// Life says when the JVM began. Life.Now is the time at which the heap stopped changing. The zero value stands for a
+	// running JVM.
 	Life vmstructs.Lifetime
-	// Seed is that of the random numbers. The same seed draws the same pieces of the same heap.
+	// Seed is the seed of the random numbers. The same seed draws the same pieces of the same heap.
 	Seed uint64
 	// Cancel ends the reading early. The result then has the parts that were read before. May be nil.
 	Cancel <-chan struct{}
@@ -37,32 +36,33 @@ const (
 	DefaultBytes = 200 << 20
 	DefaultTime  = time.Second
 
-	// unitSize is the size of the drawn pieces. Smaller pieces give a smaller error for the same bytes, but finding the
-	// first object of each costs time.
+	// unitSize is the size of the drawn pieces. Smaller pieces give a smaller error for the same number of bytes. But the
+	// first object of each piece must be found, which costs time.
 	unitSize = 32 << 10
-	// maxUnits bounds the pieces of a part. A larger heap has larger pieces.
+	// maxUnits bounds the pieces of a part. A larger part has larger pieces.
 	maxUnits = 1 << 24
-	// leastUnits is how many pieces are drawn of each part, if it has as many.
+	// leastUnits is the number of pieces that are drawn of each part, if it has so many.
 	leastUnits = 320
-	// leastShare is the share of the time and of the bytes that the sample of a small part gets.
+	// leastShare is the share of the time and the bytes for the sample of a small part.
 	leastShare = 0.1
-	// wholeSize is the size of the pieces in which a whole part is read. A collection spoils one piece.
+	// wholeSize is the size of the pieces when a whole part is read. A collection only spoils the piece that is being
+	// read.
 	wholeSize = 1 << 20
 	// humongousTime is the share of the time for humongous objects if the other objects are sampled.
 	humongousTime = 0.3
 	// maxKept bounds the objects that are checked again after a part was read.
 	maxKept = 1 << 12
-	// mostLost bounds how often a part is copied if collections change its pieces again and again.
+	// mostLost is how often a part is copied again because collections change its pieces.
 	mostLost = 4
-	// exactTime is the share of the time for reading a small heap as a whole. The rest is for a sample.
+	// exactTime is the share of the time that is spent trying to read a small heap as a whole. The rest is for a sample.
 	exactTime = 0.6
 	// settleTime is how long goprof waits for the end of a collection.
 	settleTime, settleTick = 300 * time.Millisecond, 2 * time.Millisecond
-	// tries bounds how often young objects are read as a whole: each collection moves all of them.
+	// tries is how often reading all young objects is tried. Each collection in between moves all of them.
 	tries = 3
 )
 
-// reading is one reading of the heap under way.
+// reading is the state of one reading of the heap.
 type reading struct {
 	heap    *vmstructs.Heap
 	opt     Options
@@ -73,17 +73,16 @@ type reading struct {
 	unknown string
 	notes   []string
 	expired bool
-	stuck   bool                   // a collection is under way and does not end
-	seen    []vmstructs.SeenObject // of the unit under way: they show whether the collector has moved what was read
-	kept    []vmstructs.SeenObject // one of each unit of the part under way
+	stuck   bool                   // a collection does not end
+	seen    []vmstructs.SeenObject // of the present unit: these show whether the collector has moved what was read
+	kept    []vmstructs.SeenObject // one of each unit of the present part
 	units   int
 	met     func(o *vmstructs.Object, part vmstructs.HeapPart, unit int) // may be nil
 }
 
-// Reader reads one JVM's heap, again and again.
+// Reader reads one JVM's heap, any number of times.
 type Reader struct{ heap *vmstructs.Heap }
 
-// NewReader makes a reader of a JVM's heap.
 func NewReader(vm *vmstructs.VM) (*Reader, error) {
 	h, err := vm.NewHeap()
 	if err != nil {
@@ -92,7 +91,7 @@ func NewReader(vm *vmstructs.VM) (*Reader, error) {
 	return &Reader{h}, nil
 }
 
-// Why returns in words why a heap cannot be read.
+// Why explains in words why a heap cannot be read.
 func Why(err error) string {
 	if errors.Is(err, vmstructs.ErrMissing) {
 		return "this JVM, or its collector, does not say where the objects of its heap are"
@@ -110,11 +109,11 @@ func (r *Reader) Read(opt Options) (*profile.Heap, error) {
 	return h, err
 }
 
-// read calls met for each object that it reads, for some objects twice.
+// read calls met for each object that it reads, and for some objects twice.
 func (r *Reader) read(opt Options, met func(o *vmstructs.Object, part vmstructs.HeapPart, unit int)) (*profile.Heap,
 	error) {
 	opt = opt.usual()
-	r.heap.Forget() // another class may have come to the address of one that was unloaded
+	r.heap.Forget() // a class may have the address of another that was unloaded
 	x := &reading{heap: r.heap, opt: opt, tally: newTally(), rand: rand.New(rand.NewPCG(opt.Seed, 0)),
 		began: time.Now(), met: met}
 	x.settle()
@@ -129,7 +128,7 @@ func (r *Reader) read(opt Options, met func(o *vmstructs.Object, part vmstructs.
 	if whole := x.opt.All || total(areas) <= opt.Bytes; !whole || !x.readAll(areas) {
 		if x.expired = false; whole {
 			x.tally = newTally()
-			x.heap.Forget() // rows of the tally before
+			x.heap.Forget() // rows of the previous tally
 		}
 		if areas, err = x.areas(); err != nil {
 			return nil, err
@@ -154,7 +153,7 @@ func total(areas []*vmstructs.HeapArea) (sum uint64) {
 	return sum
 }
 
-// settle waits until no collection stops the program, at most settleTime.
+// settle waits, at most settleTime, until no collection stops the program.
 func (x *reading) settle() {
 	for end := time.Now().Add(settleTime); !x.stuck && x.heap.Epoch().Active; time.Sleep(settleTick) {
 		if x.over(x.opt.Time) {
@@ -167,14 +166,14 @@ func (x *reading) settle() {
 	}
 }
 
-// note adds a note to the result, unless the result has it.
+// note adds a note to the result, unless it is there already.
 func (x *reading) note(text string) {
 	if !slices.Contains(x.notes, text) {
 		x.notes = append(x.notes, text)
 	}
 }
 
-// areas lists the areas, and adds up how many bytes each part has.
+// areas lists the areas, and adds up the bytes of each part.
 func (x *reading) areas() (areas []*vmstructs.HeapArea, err error) {
 	if areas, x.unknown, err = x.heap.Areas(); err != nil {
 		return nil, err
@@ -189,7 +188,7 @@ func (x *reading) areas() (areas []*vmstructs.HeapArea, err error) {
 	return areas, nil
 }
 
-// over reports whether the reading must end: the limit has passed, or Cancel is closed.
+// over reports whether the reading must end: the time limit has passed, or Cancel is closed.
 func (x *reading) over(limit time.Duration) bool {
 	select {
 	case <-x.opt.Cancel:
@@ -200,7 +199,8 @@ func (x *reading) over(limit time.Duration) bool {
 	return x.expired
 }
 
-// readAll reads whole parts. Young objects come first: they do not last. It returns false if there was no time for all.
+// readAll reads whole parts. Young objects come first, because they do not last. It returns false if there was no time
+// for all parts.
 func (x *reading) readAll(areas []*vmstructs.HeapArea) bool {
 	limit := time.Duration(float64(x.opt.Time) * exactTime)
 	areas, whole := x.readYoung(areas, limit)
@@ -220,8 +220,8 @@ func byPart(areas []*vmstructs.HeapArea) (of [vmstructs.HeapParts][]*vmstructs.H
 	return of
 }
 
-// readYoung reads all young areas between two collections. If collections come too often for that, it reads random
-// pieces, as many as the young areas have now. last are all areas as they were listed last.
+// readYoung reads all young areas between two collections. If collections are too frequent for that, it reads as many
+// random pieces as the young areas have now. last has the most recent list of all areas.
 func (x *reading) readYoung(areas []*vmstructs.HeapArea, limit time.Duration) (last []*vmstructs.HeapArea, whole bool) {
 	for range tries {
 		young := byPart(areas)[vmstructs.YoungPart]
@@ -248,8 +248,8 @@ func (x *reading) readYoung(areas []*vmstructs.HeapArea, limit time.Duration) (l
 	return areas, !x.expired
 }
 
-// readPart reads all areas of a part, piece by piece. It leaves out a piece that a collection changes meanwhile: then
-// the others are a sample. It returns false if there was no time for all.
+// readPart reads all areas of a part, piece by piece. It leaves out pieces that a collection changes during the
+// reading. The others are then a sample. It returns false if there was no time for all.
 func (x *reading) readPart(areas []*vmstructs.HeapArea, limit time.Duration) bool {
 	epoch := x.heap.Epoch()
 	x.kept = x.kept[:0]
@@ -267,7 +267,7 @@ func (x *reading) readPart(areas []*vmstructs.HeapArea, limit time.Duration) boo
 				continue
 			}
 			if x.lose(a); a.Part == vmstructs.YoungPart {
-				return true // all young objects are elsewhere now
+				return true // all young objects have moved
 			}
 			if a = x.again(a); a == nil {
 				break
@@ -287,13 +287,14 @@ func (x *reading) lose(a *vmstructs.HeapArea) {
 	case a.Region() && a.Part != vmstructs.YoungPart:
 		p.moved += float64(a.Top - a.Start)
 		p.lost++
-	default: // what was read before may have moved, too
+	default: // objects that were read before may have moved, too
 		p.moved = max(p.size, unitSize)
 	}
 }
 
-// doubt checks objects of all pieces of a part again. If a collection has moved some of them meanwhile, other objects
-// were read twice or never. If an object of a space has moved, all objects behind it have moved, too.
+// doubt checks objects of all pieces of a part again. If a collection has moved some of them in the meantime, it may
+// have moved others, which were then read twice or never. If an object of a space has moved, all objects after it have
+// moved, too.
 func (x *reading) doubt(areas []*vmstructs.HeapArea) {
 	gone := x.heap.Gone(x.kept)
 	if gone == 0 || areas[0].Part == vmstructs.HumongousPart {
@@ -307,13 +308,13 @@ func (x *reading) doubt(areas []*vmstructs.HeapArea) {
 	}
 }
 
-// again returns an area as it is after a collection, nil for a region that no longer exists. A space may hold less than
-// before.
+// again returns an area as it is after a collection. It returns nil for a region that no longer exists. A space may
+// hold less than before.
 func (x *reading) again(a *vmstructs.HeapArea) *vmstructs.HeapArea {
 	if a.Region() {
 		return nil
 	}
-	if x.settle(); a.InOrder() { // it is not emptied, and knows where the walk goes on
+	if x.settle(); a.InOrder() { // the area is not emptied, and knows where the walk continues
 		return a
 	}
 	areas, err := x.areas()
@@ -328,9 +329,9 @@ func (x *reading) again(a *vmstructs.HeapArea) *vmstructs.HeapArea {
 	return nil
 }
 
-// unit counts the objects that begin in a piece of an area. The piece counts only if unit can show that it did not
-// change during the reading. A young piece does not count if a collection has begun or ended since epoch; unit updates
-// epoch. whole is false if the time is up.
+// unit counts the objects that begin in a piece of an area. valid reports whether the piece certainly did not change
+// during the reading. A young piece is not valid if a collection has begun or ended since epoch; unit updates epoch.
+// whole is false if the time is up.
 func (x *reading) unit(a *vmstructs.HeapArea, from, to uint64, limit time.Duration, epoch *vmstructs.HeapEpoch) (whole,
 	valid bool) {
 	if epoch.Active {
@@ -349,7 +350,7 @@ func (x *reading) unit(a *vmstructs.HeapArea, from, to uint64, limit time.Durati
 			x.met(o, a.Part, x.units)
 		}
 		last = vmstructs.SeenObject{Addr: o.Addr, Class: o.Class}
-		if n++; n&(n-1) == 0 { // the first, the second, the fourth ...
+		if n++; n&(n-1) == 0 { // the first, second, fourth, eighth ...
 			x.seen = append(x.seen, last)
 		}
 	})
@@ -376,7 +377,8 @@ func (x *reading) unit(a *vmstructs.HeapArea, from, to uint64, limit time.Durati
 	return true, true
 }
 
-// sample reads random pieces of each part. Of humongous objects it reads all headers, because headers are small.
+// sample reads random pieces of each part. It reads the headers of all humongous objects, because headers
+// are small.
 func (x *reading) sample(areas []*vmstructs.HeapArea) {
 	of := byPart(areas)
 	bytes := float64(total(areas) - total(of[vmstructs.HumongousPart]))
@@ -404,9 +406,9 @@ func scaled(d time.Duration, share float64) time.Duration {
 	return time.Duration(float64(d) * min(share, 1))
 }
 
-// samplePart draws pieces of one part until it has read enough. If a collection has moved all of them, it goes on with
-// pieces of the new areas. A collector empties regions with much garbage, so the other drawn regions have more live
-// objects than the average. So a sample ends, or begins again, before that error is larger than the error of chance.
+// samplePart draws pieces of one part until it has read enough. If a collection has moved all of them, it draws pieces
+// of the new areas. A collector empties regions with much garbage, so the remaining regions have more live objects than
+// the average. A sample ends, or begins again, before this bias is larger than the random error.
 func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit time.Duration) {
 	part := areas[0].Part
 	p := &x.tally.parts[part]
@@ -428,7 +430,7 @@ func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit 
 			continue
 		}
 		x.lose(a)
-		if a.Region() && part != vmstructs.YoungPart { // other regions are as they were
+		if a.Region() && part != vmstructs.YoungPart { // other regions have not changed
 			if p.lost*p.lost <= p.units {
 				continue
 			} else if p.units >= leastUnits {
@@ -437,7 +439,7 @@ func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit 
 				continue
 			}
 			again--
-			used, free := p.used, p.free // if the areas cannot be listed, the result says that this was not read
+			used, free := p.used, p.free // if the areas cannot be listed, these bytes are reported as not read
 			x.tally.reset(part)
 			p.sampled, p.used, p.free = true, used, free
 		}
@@ -451,8 +453,8 @@ func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit 
 	}
 }
 
-// drawPieces returns a function that returns the pieces of areas in random order, each once. It leaves out areas in
-// which objects can be found only from the beginning on (vmstructs.HeapArea.InOrder).
+// drawPieces returns a function that returns the pieces of areas in random order, each once. It leaves out areas whose
+// objects can only be found one after the other, from the beginning (vmstructs.HeapArea.InOrder).
 func drawPieces(rand *rand.Rand, areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, to uint64, ok bool) {
 	size := uint64(unitSize)
 	for total(areas)/size+uint64(len(areas)) > maxUnits && size < 1<<40 {
@@ -477,12 +479,12 @@ func drawPieces(rand *rand.Rand, areas []*vmstructs.HeapArea) func() (a *vmstruc
 	}
 }
 
-// stratum is the number of neighbours of which spread takes one in each round.
+// spread takes one of each stratum neighbours in each round.
 const stratum = 16
 
-// spread returns the numbers below n in random order. Any beginning of that order is spread over all numbers, because
-// objects of one class often lie side by side. Among neighbours chance alone decides: a fixed step may agree with the
-// layout that a program or a collector has made.
+// spread returns the numbers below n in random order. Any first part of that order is spread over all numbers, because
+// objects of one class often lie side by side. The choice among neighbours is random, because a fixed step may coincide
+// with the layout that a program or a collector has made.
 func spread(rand *rand.Rand, n int) (order []int) {
 	all := make([]int, n)
 	for i := range all {

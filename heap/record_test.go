@@ -20,7 +20,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestRecordHeaps makes the recorded heaps of this CPU again, if GOPROF_RECORD is set and GOPROF_JDKS names their JDKs.
+// TestRecordHeaps makes the recorded heaps of this CPU again. It runs if GOPROF_RECORD is set and GOPROF_JDKS names
+// their JDKs.
 func TestRecordHeaps(t *testing.T) {
 	if os.Getenv("GOPROF_RECORD") == "" {
 		t.Skip("GOPROF_RECORD=1 makes the recorded heaps again")
@@ -41,14 +42,14 @@ func TestRecordHeaps(t *testing.T) {
 	})
 }
 
-// record records a heap at rest, and what the JVM counts in it.
+// record records a heap at rest, and the JVM's own counts of it.
 func record(t *testing.T, name string, jvm *jvmtest.JVM) {
 	p, err := process.Open(jvm.PID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	counted(t, jvm) // the first jcmd makes the thread that answers
+	counted(t, jvm) // the first jcmd starts the thread that answers
 	recorder := captured.NewRecorder(blank{p, texts(t, p)})
 	r, err := readerOf(recorder)
 	if err != nil {
@@ -68,7 +69,8 @@ func record(t *testing.T, name string, jvm *jvmtest.JVM) {
 	}
 }
 
-// texts are where the elements of byte arrays lie: texts of the machine, which a recording does without.
+// texts returns the addresses of the elements of byte arrays. They hold texts of the machine, and a recording does not
+// need them.
 func texts(t *testing.T, p *process.Process) (all [][2]uint64) {
 	r, err := readerOf(p)
 	if err != nil {

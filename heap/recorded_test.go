@@ -18,15 +18,14 @@ import (
 	"goprof/vmstructs"
 )
 
-// recorded are heaps of real JVMs as they were read: CPU, collector and JDK. Beside each lies what the JVM itself
-// counted then. TestRecordHeaps makes them (GOPROF_RECORD=1; those of arm64: scripts/arm64-walks.sh TestRecordHeaps).
+// recorded are heaps of real JVMs, named by CPU, collector and JDK. The JVM's own counts are in a file beside each.
+// TestRecordHeaps makes them (GOPROF_RECORD=1; those of arm64: scripts/arm64-walks.sh TestRecordHeaps).
 var recorded = []string{
 	"amd64-serial-25", "amd64-g1-17",
 	"arm64-parallel-17", "arm64-g1-17", "arm64-zgc-17",
 	"arm64-serial-25", "arm64-g1-25", "arm64-zgc-25",
 }
 
-// loadHeap loads a recorded heap.
 func loadHeap(t testing.TB, name string) *captured.Recording {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", name+".rec"))
@@ -41,7 +40,6 @@ func loadHeap(t testing.TB, name string) *captured.Recording {
 	return rec
 }
 
-// readerOf reads the heap of a target.
 func readerOf(target process.Target) (*Reader, error) {
 	vm, err := vmstructs.Open(target)
 	if err != nil {
@@ -50,7 +48,7 @@ func readerOf(target process.Target) (*Reader, error) {
 	return NewReader(vm)
 }
 
-// TestRecordedHeap: a recorded heap is counted as its JVM counted it, on any machine.
+// TestRecordedHeap: on any machine, the counts of a recorded heap agree with those of its JVM.
 func TestRecordedHeap(t *testing.T) {
 	for _, name := range recorded {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +68,7 @@ func TestRecordedHeap(t *testing.T) {
 			want, got := histogram(string(text)), byName(h)
 			compare(t, jdk, h, want, 1000)
 			for class, w := range want {
-				dead := h.Collector == "ZGC" && got[class].Objects > w.Objects // the JVM counts what is alive
+				dead := h.Collector == "ZGC" && got[class].Objects > w.Objects // the JVM counts only live objects
 				if got[class] != w && !dead && !varies(class) {
 					t.Errorf("%s: %+v, the JVM counts %+v", class, got[class], w)
 				}
@@ -105,14 +103,14 @@ func byName(h *profile.Heap) map[string]profile.HeapAmount {
 	return m
 }
 
-// varies is true of what fills the rests of buffers, which the JVM does before it counts, and of classes whose names
-// the JVM makes up.
+// varies is true for classes whose counts vary: those with which the JVM fills the unused ends of buffers before it
+// counts, and those with made-up names.
 func varies(class string) bool {
 	return strings.Contains(class, "Lambda") || strings.Contains(class, "Filler") || class == "int[]"
 }
 
-// compare holds what was read against what the JVM counts. ZGC and Shenandoah count only what is alive. So does G1 of
-// 17, of what a full collection has left in place.
+// compare compares the result of a reading with the JVM's counts. ZGC and Shenandoah count only live objects, and so
+// does G1 of 17 in regions that a full collection has left in place.
 func compare(t *testing.T, jdk int, h *profile.Heap, want map[string]profile.HeapAmount, kept float64) {
 	t.Helper()
 	got := byName(h)
@@ -150,7 +148,7 @@ func compare(t *testing.T, jdk int, h *profile.Heap, want map[string]profile.Hea
 		}
 	}
 	application, boot := "application", "boot"
-	if jdk == 8 { // it does not export whose loader a class has
+	if jdk == 8 { // JDK 8 does not export a class's loader
 		application, boot = "", ""
 	}
 	for _, c := range h.Classes {
@@ -166,16 +164,16 @@ func compare(t *testing.T, jdk int, h *profile.Heap, want map[string]profile.Hea
 	}
 }
 
-// hostileHeaps is how many damaged heaps are read, mostMemory what that may take, and mostReads how many calls. An
-// honest reading of these heaps takes some thousand.
+// hostileHeaps is the number of damaged heaps. Reading one may use mostMemory and mostReads calls. Reading an undamaged
+// heap takes some thousand calls.
 const (
 	hostileHeaps = 30
 	mostMemory   = 300 << 20
 	mostReads    = 60_000
 )
 
-// TestHostileHeaps: heaps in which headers, lengths, pointers to classes and the JVM's own tables are damaged are
-// read in bounded time and memory. No part has more than it is large.
+// TestHostileHeaps: headers, lengths, pointers to classes and the JVM's own tables are damaged. Such heaps are read in
+// bounded time and memory. No part has more bytes than its size.
 func TestHostileHeaps(t *testing.T) {
 	var heaps []*captured.Recording
 	for _, name := range []string{"amd64-serial-25", "amd64-g1-17", "arm64-zgc-17", "arm64-g1-25"} {
@@ -209,12 +207,12 @@ func TestHostileHeaps(t *testing.T) {
 	}
 }
 
-// damaged is a heap of which some words are lies.
+// damaged is a heap with some false words.
 type damaged struct {
 	process.Target
 	rnd    *rand.Rand
 	words  map[uint64]uint64
-	pool   []uint64 // what is where nothing was recorded, if it is not empty
+	pool   []uint64 // if not empty: the contents of memory that was not recorded
 	reads  int
 	memory uint64
 }
@@ -244,7 +242,7 @@ func (d *damaged) count() {
 	}
 }
 
-// damage makes lies of some kind: in headers, in what follows them, and in words that lead to areas.
+// damage makes false words of some kind: in headers, in the words after headers, and in words that lead to areas.
 func (d *damaged) damage(areas []*vmstructs.HeapArea, kind int) {
 	d.words = map[uint64]uint64{}
 	some := func() uint64 {
@@ -254,15 +252,15 @@ func (d *damaged) damage(areas []*vmstructs.HeapArea, kind int) {
 	wrong := []uint64{0, 3, 1, 1<<63 - 1, some(), some() | 3, 0x7fffffff_00000001, 0xffffffff_80000000, d.rnd.Uint64()}
 	for range 200 << (kind % 5) {
 		at := some()
-		if kind%3 == 0 { // an object's beginning, mostly: arrays of bytes are many
+		if kind%3 == 0 { // mostly the beginning of an object, because arrays of bytes are many
 			at &^= 15
 		}
 		d.words[at] = wrong[d.rnd.IntN(len(wrong))]
 	}
-	if kind >= 8 { // memory that was never read has something in it
+	if kind >= 8 { // memory that was not recorded is not zero
 		d.pool = append(wrong, areas[0].Start, areas[0].Top)
 	}
-	if kind >= 11 { // words outside of the heap, near the pointers to areas
+	if kind >= 11 { // words outside of the heap, near pointers to areas
 		for _, a := range areas[:min(len(areas), 8)] {
 			for range 20 {
 				d.words[(a.Start-1<<16)+d.rnd.Uint64N(1<<16)&^7] = wrong[d.rnd.IntN(len(wrong))]
@@ -271,7 +269,7 @@ func (d *damaged) damage(areas []*vmstructs.HeapArea, kind int) {
 	}
 }
 
-// TestTallyIsSmall: of classes without end, with long names and arrays of all lengths, a bounded number is kept.
+// TestTallyIsSmall: a tally of very many classes, with long names and arrays of all lengths, keeps a bounded number.
 func TestTallyIsSmall(t *testing.T) {
 	tally := newTally()
 	tally.part = vmstructs.OldPart
@@ -310,8 +308,8 @@ func TestTallyIsSmall(t *testing.T) {
 	runtime.KeepAlive(tally)
 }
 
-// TestAnotherClassAtThatAddress: a class that has come to the address of another has no row of it, also when there is
-// no room for a new one.
+// TestAnotherClassAtThatAddress: a class at the former address of another class does not get that class's row, even if
+// there is no room for a new row.
 func TestAnotherClassAtThatAddress(t *testing.T) {
 	tally := newTally()
 	tally.rowOf(&vmstructs.ObjectClass{Klass: 8, Name: "a"})

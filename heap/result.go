@@ -9,7 +9,6 @@ import (
 	"goprof/vmstructs"
 )
 
-// result makes the result from the tally.
 func (x *reading) result() *profile.Heap {
 	t := x.tally
 	h := &profile.Heap{Took: time.Since(x.began), Collector: x.heap.CollectorName(),
@@ -67,7 +66,7 @@ func (x *reading) result() *profile.Heap {
 	return h
 }
 
-// scale returns the value for the whole part of a sum over the units that were read.
+// scale estimates the value of the whole part from a sum over the units that were read.
 func (p *partSums) scale(bytes uint64) uint64 {
 	amount, _ := p.estimate(float64(bytes), 0, 0)
 	return uint64(amount)

@@ -11,67 +11,68 @@ import (
 )
 
 const (
-	// maxClasses bounds the classes, maxRows the rows of classes and of arrays by length, maxText the bytes of the names.
-	// Further classes are counted as one.
+	// maxClasses bounds the classes, maxRows the rows of classes and of arrays by length, and maxText the bytes of the
+	// names. All other classes count as one.
 	maxClasses = 1 << 16
 	maxRows    = 1 << 17
 	maxText    = 16 << 20
-	// lengthClasses is into how many rows the arrays of a class are divided, by how many bits their lengths have.
+	// lengthClasses is the number of rows for the arrays of a class. A row has the arrays whose lengths have the same
+	// number of bits.
 	lengthClasses = 33
-	// largest is how many of the largest arrays are kept.
+	// largest is the number of largest arrays that are kept.
 	largest = 20
 	others  = "[other classes]"
 )
 
-// row counts the objects of a class, or its arrays with lengths of as many bits, in each part.
+// row counts the objects of a class in each part, or only its arrays whose lengths have the same number of bits.
 type row struct {
 	klass   uint64
 	name    string
 	filler  bool
-	lengths *[lengthClasses]int32 // rows of an array's class by length; 0: none
+	lengths *[lengthClasses]int32 // of an array's class: the row for each number of bits of the length; 0: none
 	parts   [vmstructs.HeapParts]sums
-	bytes   uint64 // in the unit under way
+	bytes   uint64 // in the present unit
 	objects uint64
 }
 
 // sums are sums over the units of a part, for a ratio estimate.
 type sums struct {
 	bytes, objects             float64
-	bytes2, objects2           float64 // squares
-	bytesBySize, objectsBySize float64 // products with the units' sizes
+	bytes2, objects2           float64 // of the squares
+	bytesBySize, objectsBySize float64 // of the products with the units' sizes
 }
 
-// tally counts objects unit by unit. A unit that has changed meanwhile is taken back (forget).
+// tally counts objects unit by unit. forget takes back a unit that has changed during the reading.
 type tally struct {
 	rows    []*row
 	byKlass map[uint64]int
 	text    int // bytes of the names
 	touched []int
 	parts   [vmstructs.HeapParts]partSums
-	part    vmstructs.HeapPart // of the unit under way
+	part    vmstructs.HeapPart // of the present unit
 
 	biggest []*profile.HeapArray // sorted, the largest first
-	met     []*profile.HeapArray // in the unit under way
+	met     []*profile.HeapArray // in the present unit
 }
 
 // partSums are sums over the units of a part.
 type partSums struct {
 	units       int
-	size, size2 float64 // without what is free
+	size, size2 float64 // without free memory
 	unread      vmstructs.Unread
 	sampled     bool
 	clump       float64 // see clump
-	lost        int     // pieces of regions that a collection has changed while they were read
-	moved       float64 // of size: a collection may have moved it, so that it was met twice or never
+	lost        int     // pieces of regions that a collection has changed during the reading
+	moved       float64 // the bytes of size that a collection may have moved, so that they were read twice or never
 	used        uint64
-	free        uint64 // of that: known to hold no objects
+	free        uint64 // the bytes of used that hold no objects
 }
 
 func newTally() *tally {
 	return &tally{rows: []*row{{name: others}}, byKlass: map[uint64]int{}}
 }
 
-// reset forgets all that was counted of a part.
+// reset removes everything that was counted of a part.
 func (t *tally) reset(part vmstructs.HeapPart) {
 	for _, r := range t.rows {
 		r.parts[part] = sums{}
@@ -81,7 +82,6 @@ func (t *tally) reset(part vmstructs.HeapPart) {
 	t.biggest = slices.DeleteFunc(t.biggest, func(a *profile.HeapArray) bool { return a.Part == name })
 }
 
-// add counts an object.
 func (t *tally) add(o *vmstructs.Object) {
 	i := int(o.Class.Sum) - 1
 	if i < 0 {
@@ -101,7 +101,7 @@ func (t *tally) add(o *vmstructs.Object) {
 	}
 }
 
-// lengthRow returns the row of a class's arrays with lengths of n bits, 0 if there are too many rows.
+// lengthRow returns the row of a class's arrays with lengths of n bits. It returns 0 if there are too many rows.
 func (t *tally) lengthRow(r *row, n int) int {
 	if r.lengths == nil {
 		r.lengths = new([lengthClasses]int32)
@@ -121,10 +121,10 @@ func (t *tally) count(i int, r *row, bytes uint64) {
 	r.bytes += bytes
 }
 
-// rowOf returns the row of a class, which it adds if needed. If there are too many classes it returns row 0.
+// rowOf returns the row of a class. It adds one if needed. If there are too many classes, it returns row 0.
 func (t *tally) rowOf(class *vmstructs.ObjectClass) int {
 	i, known := t.byKlass[class.Klass]
-	if known && t.rows[i].name != class.Name { // another class has come to that address
+	if known && t.rows[i].name != class.Name { // another class has that address now
 		known = false
 	}
 	if !known {
@@ -167,7 +167,7 @@ func (t *tally) commit(size uint64, unread vmstructs.Unread) {
 	t.met = t.met[:0]
 }
 
-// forget ends a unit, and takes back what it has counted.
+// forget ends a unit, and removes its counts.
 func (t *tally) forget() {
 	for _, i := range t.touched {
 		t.rows[i].bytes, t.rows[i].objects = 0, 0
@@ -175,7 +175,8 @@ func (t *tally) forget() {
 	t.touched, t.met = t.touched[:0], t.met[:0]
 }
 
-// estimate returns the amount in the whole part of something that has the sum y in the units that were read.
+// estimate estimates an amount in the whole part. y is its sum over the units that were read, y2 the sum of the
+// squares, and yx the sum of the products with the units' sizes.
 func (p *partSums) estimate(y, y2, yx float64) (amount, err float64) {
 	if !p.sampled {
 		return y, 0
@@ -197,9 +198,8 @@ func (p *partSums) estimate(y, y2, yx float64) (amount, err float64) {
 	if amount == 0 {
 		return 0, 0
 	}
-	// The pieces' contents are skewed: most samples have too few of the full pieces, and too small a spread. So the
-	// interval is the score interval (Wilson) of as many clumps as have this relative error. Lost pieces may have had
-	// nothing.
+	// The contents of pieces are skewed: most samples have too few full pieces, and too small a spread. So the interval is
+	// Wilson's score interval for the number of clumps that has this relative error. Lost pieces may have had nothing.
 	e := err/amount + float64(p.lost)/float64(p.units+p.lost)
 	return amount, amount * (e*e/2 + e*math.Sqrt(1+e*e/4))
 }
@@ -210,8 +210,8 @@ func (p *partSums) amount(s *sums) (a profile.HeapAmount) {
 	return a
 }
 
-// clump returns how many objects of a rare class (found in one piece only) lie side by side, on average. Classes that
-// were not found are assumed to be like these.
+// clump returns how many objects of a rare class lie side by side, on average. A class is rare if it was found in one
+// piece only. Classes that were not found are assumed to be like these.
 func (t *tally) clump(part int) float64 {
 	classes, objects := 0.0, 0.0
 	for _, r := range t.rows {
@@ -222,8 +222,8 @@ func (t *tally) clump(part int) float64 {
 	return objects / max(classes, 1)
 }
 
-// unseen returns how many objects a class without a sampled object may have, in 95 of 100 cases: a sample misses that
-// many separate clumps in 5 of 100 cases (the rule of three).
+// unseen returns the largest likely number of objects of a class that the sample missed. It is right in 95 of 100
+// cases: a sample misses that many separate clumps in 5 of 100 cases (the rule of three).
 func (p *partSums) unseen() float64 {
 	used := float64(p.used - min(p.used, p.free))
 	if !p.sampled || p.size == 0 || used <= 0 {
@@ -241,6 +241,6 @@ func (p *partSums) unseen() float64 {
 
 const (
 	missedBy = 0.05
-	// movedShare is the largest share that is reported as read of a part that a collection has moved meanwhile.
+	// movedShare is the largest share that is reported as read, of a part that a collection has moved during the reading.
 	movedShare = 0.95
 )

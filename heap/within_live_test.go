@@ -14,9 +14,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// within reads samples of a heap that stands still, and holds each against all of it. It returns the share of counts
-// that are right: a class has as many objects as a sample says, within its error, or was missed and has no more than
-// the sample says of such classes.
+// within reads samples of a heap that stands still, and compares each with the whole heap. It returns the share of
+// right counts. A count of a class is right if the truth is within its error. A missed class is right if it has no more
+// objects than the sample reports for missed classes.
 func within(t *testing.T, r *Reader, opt Options, draws int) (share float64) {
 	t.Helper()
 	whole, err := r.Read(Options{All: true})
@@ -73,12 +73,12 @@ func TestWithinErrors(t *testing.T) {
 	})
 }
 
-// programs are those of others, with what they are to make.
+// programs are programs that others wrote, each with an amount of work.
 var programs = []struct{ name, size string }{
 	{"lucene", "20000"}, {"h2", "100000"}, {"spring", "2000"}, {"javac", "200"},
 }
 
-// TestPrograms: of programs that others wrote all objects are counted as the JVM itself counts them, and samples are
+// TestPrograms: in programs that others wrote, all objects are counted as the JVM itself counts them, and samples are
 // right within their errors.
 func TestPrograms(t *testing.T) {
 	dir := os.Getenv("GOPROF_SERVERS")
@@ -94,7 +94,7 @@ func TestPrograms(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					counted(t, jvm) // the first jcmd makes the thread that answers
+					counted(t, jvm) // the first jcmd starts the thread that answers
 					before := counted(t, jvm)
 					got, err := r.Read(Options{All: true})
 					if err != nil {
@@ -132,7 +132,7 @@ func startProgram(t *testing.T, jdk jvmtest.JDK, dir, name string, options ...st
 	return jvmtest.Start(t, jdk, text("main"), append([]string{"-cp", text("classpath")}, options...)...)
 }
 
-// between holds what was read against what the JVM counted before and behind.
+// between compares the result of a reading with the JVM's counts before and after it.
 func between(t *testing.T, jdk int, h *profile.Heap, before, behind map[string]profile.HeapAmount) {
 	t.Helper()
 	got, names := byName(h), map[string]bool{}
@@ -143,7 +143,8 @@ func between(t *testing.T, jdk int, h *profile.Heap, before, behind map[string]p
 	}
 	all, off, equal := 0.0, 0.0, 0
 	for name := range names {
-		// Hidden classes are written otherwise. The JVM fills the rests of buffers before it counts, up to 18 with int[].
+		// goprof and the JVM spell hidden classes differently. Up to 18, the JVM fills the unused ends of buffers with int[]
+		// before it counts.
 		if strings.Contains(name, "0x") || strings.Contains(name, "Filler") || name == "int[]" && jdk < 19 {
 			delete(names, name)
 			continue
@@ -151,7 +152,7 @@ func between(t *testing.T, jdk int, h *profile.Heap, before, behind map[string]p
 		a, b, g := before[name].Bytes, behind[name].Bytes, got[name].Bytes
 		all += max(a, b)
 		more := g - max(a, b)
-		if h.Collector == "G1" && jdk < 20 { // the JVM leaves out what its marking has found dead
+		if h.Collector == "G1" && jdk < 20 { // the JVM leaves out objects that its marking has found dead
 			more = 0
 		}
 		if wrong := max(more, min(a, b)-g, 0); wrong == 0 {

@@ -13,8 +13,8 @@ import (
 	"goprof/profile"
 )
 
-// TestLookThrough: arenas of this process itself. One that is larger than what goprof copies at a time is not looked
-// through, which a note says; the copies of others share one buffer.
+// TestLookThrough searches arenas of the test process itself. An arena that is larger than the largest copy is not
+// searched, and a note says so. The copies of the other arenas share one buffer.
 func TestLookThrough(t *testing.T) {
 	p, err := process.Open(os.Getpid())
 	if err != nil {

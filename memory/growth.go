@@ -9,15 +9,14 @@ import (
 )
 
 const (
-	// leastGrowth is the smallest growth of a part that is shown, as a share of the resident memory, and leastBytes the
-	// same in bytes.
+	// A part's growth is shown from leastGrowth (a share of the resident memory) and leastBytes on.
 	leastGrowth, leastBytes = 0.002, 1 << 20
-	// maxFull bounds the predicted time until memory is full.
+	// maxFull is the longest time until memory is full that is predicted.
 	maxFull = 30 * 24 * time.Hour
 )
 
-// Growth compares readings of one process, the oldest first. It returns nil for fewer than three readings: two do not
-// show the error of a slope.
+// Growth compares readings of one process, the oldest first. It returns nil for fewer than three readings, because two
+// do not show the error of a slope.
 func Growth(readings []*profile.Memory) *profile.MemoryGrowth {
 	n := len(readings)
 	if n < profile.LeastReadings {

@@ -21,13 +21,13 @@ import (
 
 const mib = 1 << 20
 
-// collectors are what memory is looked for with. Those behind the first only where GOPROF_JDKS names JDKs.
+// collectors are the garbage collectors of this test. Those after the first run only if GOPROF_JDKS names JDKs.
 var collectors = []string{"G1", "Parallel", "Serial", "Shenandoah", "Z"}
 
 const usual = 1
 
-// TestLiveTruth: a program that puts known amounts of memory into known places. Each place has what the program has put
-// there, and what the JVM's own NativeMemoryTracking says of it.
+// TestLiveTruth runs a program that puts known amounts of memory into known places. goprof must find these amounts, and
+// those that the JVM's own NativeMemoryTracking counts.
 func TestLiveTruth(t *testing.T) {
 	some := collectors
 	if os.Getenv("GOPROF_JDKS") == "" {
@@ -46,7 +46,7 @@ func liveTruth(t *testing.T, jdk jvmtest.JDK, collector string) {
 		"-XX:MaxDirectMemorySize=200m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockExperimentalVMOptions",
 		"-XX:+Use"+collector+"GC", "--", file, "100", "50", "64", "40", "512")
 	r := openLive(t, jvm)
-	native := tracked(t, jvm) // the first jcmd makes the thread that answers
+	native := tracked(t, jvm) // the first jcmd starts a thread
 	if !strings.HasPrefix(r.health.Collector(), collector) {
 		t.Skipf("%v has no %s", jdk, collector)
 	}
@@ -82,15 +82,15 @@ func liveTruth(t *testing.T, jdk jvmtest.JDK, collector string) {
 	near("the mapped file", pieceOf(part(profile.MappedFiles), "mapped"), 50*mib, 0)
 	near("malloc", part(profile.MallocMemoryPart).Resident-m.Malloc.Free, native["malloc"], 12*mib)
 	near("in mappings of malloc", m.Malloc.Mapped, 100*mib, 8*mib)
-	if jdk.Version > 8 { // 8 counts all that is reserved
+	if jdk.Version > 8 { // JDK 8 counts reserved memory, too
 		near("stacks", part(profile.ThreadStacks).Resident, native["stack"], 2*mib+native["stack"]/10)
 	}
 	views := uint64(1)
-	if collector == "Z" && jdk.Version < 23 { // without generations, also by default in 21 and 22
-		views = 3 // at so many addresses
+	if collector == "Z" && jdk.Version < 23 { // without generations. This is the default in 21 and 22
+		views = 3 // the heap is mapped three times
 	}
 	near("heap", part(profile.HeapPartOfMemory).Committed, views*native["Java Heap"], 0)
-	if jdk.Version >= 17 { // before, NMT has other words for it
+	if jdk.Version >= 17 { // before 17, NMT uses other names
 		near("metaspace", part(profile.Metaspace).Committed, native["Metaspace"], 256<<10)
 	}
 	near("code", part(profile.CodeCache).Committed, native["Code"], 2*mib)
@@ -105,7 +105,7 @@ func liveTruth(t *testing.T, jdk jvmtest.JDK, collector string) {
 	near("what malloc has and is free", m.Malloc.Free-before, 32*mib, 3*mib)
 }
 
-// pieceOf is how much of a piece is in memory, by the end of its name.
+// pieceOf returns the resident bytes of the piece whose name ends with name.
 func pieceOf(p *profile.MemoryPart, name string) uint64 {
 	for _, piece := range p.Pieces {
 		if filepath.Base(piece.Name) == name {
@@ -134,7 +134,7 @@ var (
 	trackedSum = regexp.MustCompile(`\((malloc|stack|arena): ?=?(?:reserved=\d+KB, committed=)?(\d+)KB|\((malloc|arena)=(\d+)KB`)
 )
 
-// tracked is what NativeMemoryTracking says: what is committed of each use, and sums of malloc and stacks.
+// tracked returns the output of NativeMemoryTracking: the committed bytes of each use, and sums of malloc and stacks.
 func tracked(t *testing.T, jvm *jvmtest.JVM) map[string]uint64 {
 	t.Helper()
 	var out []byte

@@ -9,12 +9,12 @@ import (
 	"goprof/profile"
 )
 
-// glibc's malloc (malloc/arena.c, malloc.c). The main arena grows the mapping [heap]. Each other arena has heaps of 64
-// MB, aligned, that begin with a heap_info: the arena, the heap before, how much of the heap is in use, and how much
-// may be written. A large piece has a mapping of its own, which begins with its size.
+// glibc's malloc (malloc/arena.c, malloc.c). The main arena grows the mapping [heap]. Each other arena has aligned
+// heaps of 64 MB. A heap begins with a heap_info: the arena, the previous heap, the bytes in use, and the writable
+// bytes. A large piece has a mapping of its own, which begins with its size.
 const (
 	arenaHeap   = 64 << 20 // HEAP_MAX_SIZE on 64 bits
-	heapInfo    = 32       // what is read of it
+	heapInfo    = 32       // the bytes of a heap_info that are read
 	chunkHead   = 16
 	leastChunk  = 32 // MINSIZE
 	chunkFlags  = 7
@@ -22,25 +22,27 @@ const (
 	inUseBefore = 1 // PREV_INUSE
 	// leastMapped is half of the smallest size for which malloc makes a mapping by default.
 	leastMapped = 64 << 10
-	// maxHeapsTried bounds the addresses at which a heap of an arena is sought, maxMapped the pieces with a mapping each.
+	// maxHeapsTried bounds the addresses that are checked for a heap of an arena. maxMapped bounds the pieces that have a
+	// mapping of their own.
 	maxHeapsTried, maxMapped = 1 << 16, 1 << 17
-	// firstChunk is the largest distance of a heap's first chunk from the heap's beginning: it lies behind heap_info and
+	// firstChunk is the largest distance from the beginning of a heap to its first chunk, which follows heap_info and
 	// malloc_state.
 	firstChunk = 0x940
-	// maxLooked bounds the bytes of arenas that are copied, maxArena the bytes of one copy: goprof itself may be in a
+	// maxLooked bounds the bytes of arenas that are copied, and maxArena the bytes of one copy. goprof itself may be in a
 	// small control group.
 	maxLooked, maxArena = 1 << 30, 64 << 20
 )
 
 func word(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 
-// isAnonymous reports whether malloc may have mapped the piece: no purpose is known, and it is anonymous and writable.
+// isAnonymous reports whether malloc may have mapped the piece: the piece has no known purpose, and is anonymous and
+// writable.
 func (p *piece) isAnonymous() bool {
 	return p.part == "" && p.m.Inode == 0 && p.m.Path == "" && p.m.Perm&process.PermWrite != 0
 }
 
-// otherMallocs has the mallocs other than glibc's, by the beginning of a file name. musl's is in its libc, which is
-// also its loader.
+// otherMallocs has the mallocs other than glibc's, by the beginning of a file name. musl's malloc is in musl's libc,
+// which is also its loader.
 var otherMallocs = [][2]string{{"ld-musl", "musl"}, {"libc.musl", "musl"}, {"libjemalloc", "jemalloc"},
 	{"libtcmalloc", "tcmalloc"}, {"libmimalloc", "mimalloc"}}
 
@@ -50,7 +52,7 @@ func otherMalloc(mappings []process.Mapping) (name string) {
 		base := path.Base(mappings[i].Path)
 		for _, other := range otherMallocs {
 			if mappings[i].Inode != 0 && strings.HasPrefix(base, other[0]) && (name == "" || name == "musl") {
-				name = other[1] // one that is mapped besides replaces musl's
+				name = other[1] // a malloc that is mapped beside musl replaces musl's
 			}
 		}
 	}
@@ -87,8 +89,8 @@ func arenaHeaps(memory process.Memory, pieces []piece, in func(addr uint64) bool
 	return heaps, arenas
 }
 
-// mappedPieces finds malloc's pieces that have a mapping each. The kernel joins adjacent mappings, so a mapping may
-// hold several.
+// mappedPieces finds malloc's pieces that have a mapping of their own. The kernel joins adjacent mappings, so a mapping
+// may hold several pieces.
 func mappedPieces(memory process.Memory, pieces []piece, in func(addr uint64) bool) (found []claim) {
 	var b [chunkHead]byte
 	for i := range pieces {
@@ -101,7 +103,7 @@ func mappedPieces(memory process.Memory, pieces []piece, in func(addr uint64) bo
 				break
 			}
 			head := word(b[8:])
-			size := (head&^chunkFlags + chunkHead) &^ 4095 // the newest glibc leaves out the chunk's own head
+			size := (head&^chunkFlags + chunkHead) &^ 4095 // the newest glibc does not count the chunk's own head
 			if word(b[:]) != 0 || head&chunkFlags != mappedChunk || size < leastMapped || size > p.end-at ||
 				head&^chunkFlags != size && head&^chunkFlags != size-chunkHead {
 				break
@@ -114,11 +116,11 @@ func mappedPieces(memory process.Memory, pieces []piece, in func(addr uint64) bo
 }
 
 // freeIn adds up the bytes of a heap that are in free chunks and in memory. b is a copy of the heap, with zeros for
-// pages that are not in memory. in reports whether a page is in memory. looked is how many bytes were searched: each
-// chunk leads to the next, and a running program may break that chain during the copy.
+// pages that are not in memory. in reports whether a page is in memory. looked is the number of bytes that were
+// searched. The search ends early where the chain of chunks is broken, because the program ran during the copy.
 //
-// A chunk is free if the header of the next chunk says so. Chunks that malloc keeps for a thread, or in lists of small
-// sizes, count as in use.
+// The header of the next chunk shows whether a chunk is free. Chunks that malloc keeps for a thread, or in lists of
+// small sizes, count as in use.
 func freeIn(b []byte, page int, in func(n int) bool) (free, looked int) {
 	for first := 0; first <= firstChunk && first+chunkHead <= len(b); first += chunkHead {
 		if f, l := freeFrom(b, first, page, in); l > looked {
@@ -151,7 +153,7 @@ func freeFrom(b []byte, first, page int, in func(n int) bool) (free, looked int)
 		switch {
 		case size == len(b)-at: // the top
 			return free + resident(at+chunkHead, len(b)), len(b) - first
-		case size <= chunkHead && len(b)-at <= page && chunks > 0: // the fence at the end of a heap that is full
+		case size <= chunkHead && len(b)-at <= page && chunks > 0: // the fence at the end of a full heap
 			return free, len(b) - first
 		case size < leastChunk || size%chunkHead != 0 || size > len(b)-at-chunkHead:
 			return free, at - first

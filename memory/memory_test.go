@@ -42,7 +42,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// FuzzClaims: whatever ranges the JVM's structures tell, pieces hold whole pages, and each page is in one piece.
+// FuzzClaims: for any ranges in the JVM's structures, pieces hold whole pages, and each page is in one piece.
 func FuzzClaims(f *testing.F) {
 	const page, start, end = 0x1000, 0x10000, 0x20000
 	f.Add(uint64(0x10001), uint64(0x11fff), uint64(0x11800), uint64(0x12345)) // one page, claimed twice
@@ -67,7 +67,7 @@ func TestByMapping(t *testing.T) {
 	maps := []process.Mapping{
 		{Start: 0x1000, End: 0x2000, Inode: 1, Path: "/lib/libz.so", Perm: process.PermRead},
 		{Start: 0x2000, End: 0x3000, Inode: 1, Path: "/lib/libz.so", Perm: process.PermExec},
-		{Start: 0x3000, End: 0x4000, Perm: anonymousRW}, // its variables
+		{Start: 0x3000, End: 0x4000, Perm: anonymousRW}, // the program's variables
 		{Start: 0x5000, End: 0x6000, Perm: anonymousRW},
 		{Start: 0x6000, End: 0x7000, Inode: 2, Path: "/data/a.db", Perm: anonymousRW},
 		{Start: 0x7000, End: 0x8000, Inode: 3, Path: "/memfd:java_heap", Perm: anonymousRW | process.PermShared},
@@ -90,7 +90,7 @@ func TestByMapping(t *testing.T) {
 	}
 }
 
-// TestPartsAddUp: nothing is lost between pieces and parts.
+// TestPartsAddUp: the parts add up to all pieces.
 func TestPartsAddUp(t *testing.T) {
 	m := process.Mapping{Perm: anonymousRW}
 	var pieces []counted
@@ -113,7 +113,8 @@ func TestPartsAddUp(t *testing.T) {
 	}
 }
 
-// arena lays out chunks behind so many bytes: the size of each, negative if it is free. The last one is the top.
+// arena returns the memory of an arena. Its chunks begin at offset first. chunks has their sizes, negative for free
+// chunks. The last chunk is the top.
 func arena(first int, chunks ...int) []byte {
 	b := make([]byte, first)
 	before := uint64(inUseBefore)
@@ -123,7 +124,7 @@ func arena(first int, chunks ...int) []byte {
 			n, used = -n, 0
 		}
 		chunk := make([]byte, n)
-		binary.LittleEndian.PutUint64(chunk[8:], uint64(n)|before|4) // 4: of an arena that is not the main one
+		binary.LittleEndian.PutUint64(chunk[8:], uint64(n)|before|4) // 4: NON_MAIN_ARENA
 		b, before = append(b, chunk...), used
 	}
 	return b
@@ -153,7 +154,8 @@ func TestFreeIn(t *testing.T) {
 	}
 }
 
-// FuzzFreeIn: whatever stands in an arena, no more is free than was looked through, and that is no more than there is.
+// FuzzFreeIn: for any bytes of an arena, the free bytes are at most the searched bytes, which are at most all bytes of
+// the arena.
 func FuzzFreeIn(f *testing.F) {
 	f.Add(arena(0x30, 64, -4096, 128, -64, 32, 8192))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -164,7 +166,7 @@ func FuzzFreeIn(f *testing.F) {
 	})
 }
 
-// space is memory of a test: what stands at an address. All else is zero.
+// space is a test's memory: the words by address. All other words are zero.
 type space map[uint64]uint64
 
 func (s space) Read(addr uint64, b []byte) error {
@@ -180,16 +182,16 @@ func TestArenaHeaps(t *testing.T) {
 	const at = 0x7f0004000000
 	m := process.Mapping{Start: at - 0x1000, End: at + 3*arenaHeap, Perm: anonymousRW}
 	pieces := []piece{{start: m.Start, end: m.End, m: &m}}
-	memory := space{at: at + 0x30, at + 16: 0x21000, at + 24: 0x22000, // the first of an arena
+	memory := space{at: at + 0x30, at + 16: 0x21000, at + 24: 0x22000, // the first heap of an arena
 		at + arenaHeap: at + 0x30, at + arenaHeap + 8: at, at + arenaHeap + 16: 0x1000, at + arenaHeap + 24: 0x1000,
-		at + 2*arenaHeap: 5} // no heap
+		at + 2*arenaHeap: 5} // not a heap
 	all := func(uint64) bool { return true }
 	heaps, arenas := arenaHeaps(memory, pieces, all)
 	if arenas != 1 || len(heaps) != 2 || heaps[0].start != at || heaps[0].end != at+0x22000 ||
 		heaps[1].end != at+arenaHeap+0x1000 {
 		t.Errorf("%d arenas: %+v", arenas, heaps)
 	}
-	memory[at+24] = 1 << 40 // more than a heap may have
+	memory[at+24] = 1 << 40 // larger than a heap can be
 	if heaps, _ := arenaHeaps(memory, pieces, all); len(heaps) != 1 {
 		t.Errorf("a heap that lies: %+v", heaps)
 	}
@@ -218,7 +220,7 @@ func TestOtherMalloc(t *testing.T) {
 func TestMappedPieces(t *testing.T) {
 	const at = 0x7f0000000000
 	m := process.Mapping{Start: at, End: at + 0x90000, Perm: anonymousRW}
-	memory := space{at + 8: 0x20000 | mappedChunk, at + 0x20000 + 8: 0x2fff0 | mappedChunk, // as since glibc 2.42 or so
+	memory := space{at + 8: 0x20000 | mappedChunk, at + 0x20000 + 8: 0x2fff0 | mappedChunk, // as in glibc from about 2.42
 		at + 0x50000 + 8: 0x70000 | mappedChunk}
 	got := mappedPieces(memory, []piece{{start: at, end: m.End, m: &m}}, func(uint64) bool { return true })
 	if len(got) != 2 || got[1].start != at+0x20000 || got[1].end != at+0x50000 { // the third is longer than its mapping
@@ -253,7 +255,7 @@ func TestGrowth(t *testing.T) {
 	if g.Direct == nil || g.Direct.To != 100<<20 {
 		t.Errorf("direct buffers: %+v", g.Direct)
 	}
-	if g.Full < 230*time.Second || g.Full > 270*time.Second { // 500 MiB at 2 a second
+	if g.Full < 230*time.Second || g.Full > 270*time.Second { // 500 MiB at 2 MiB a second
 		t.Errorf("full in %v", g.Full)
 	}
 	for name, list := range map[string][]*profile.Memory{

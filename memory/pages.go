@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// pagesAtOnce is how many entries of pages one call reads. The kernel holds the lock of the address space for the
-	// entries of 2 MB at a time (fs/proc/task_mmu.c, pagemap_read).
+	// pagesAtOnce is the number of page entries that one call reads. The kernel takes the lock of the address space again
+	// for each 2 MB (fs/proc/task_mmu.c, pagemap_read).
 	pagesAtOnce = 1 << 15
-	// maxPages bounds the pages that are looked up: 256 GB of small ones.
+	// maxPages bounds the pages that are looked up: 256 GB of 4 KB pages.
 	maxPages = 1 << 26
 	// Bits of a page's entry (Documentation/admin-guide/mm/pagemap.rst).
 	present = 1 << 63
 	swapped = 1 << 62
-	ofFile  = 1 << 61 // or shared
+	ofFile  = 1 << 61 // or of shared memory
 )
 
-// pageCount is how many bytes of a range are in memory or swapped.
+// pageCount is the numbers of bytes of a range that are in memory or swapped.
 type pageCount struct{ resident, anonymous, swapped uint64 }
 
 // pages reads in /proc/PID/pagemap which pages are in memory.
@@ -48,7 +48,6 @@ func (p *pages) each(start, end uint64, f func(addr, entry uint64)) error {
 	return nil
 }
 
-// add adds a page.
 func (c *pageCount) add(entry, size uint64) {
 	switch {
 	case entry&present != 0:

@@ -14,14 +14,14 @@ import (
 type piece struct {
 	start, end uint64
 	m          *process.Mapping
-	part, name string // empty: not known yet
+	part, name string // empty: not yet known
 }
 
 // claim says what a range of addresses is for.
 type claim struct {
 	start, end uint64
 	part, name string
-	anonymous  bool // as far as it belongs to no file
+	anonymous  bool // only the memory that belongs to no file
 }
 
 // wholePages extends claims to page boundaries. The JVM's data may hold any address, and each page is counted once.
@@ -72,11 +72,11 @@ func cut(pieces []piece, claims []claim) (cut []piece) {
 	return cut
 }
 
-// maxBSS bounds the zeroed variables of a library, which have an anonymous mapping behind the library. A larger mapping
-// there has another purpose.
+// maxBSS bounds the zeroed variables of a library, which are in an anonymous mapping after the library. A larger
+// mapping there has another purpose.
 const maxBSS = 4 << 20
 
-// byMapping finds the purpose of the pieces that have none yet by their mappings.
+// byMapping finds the purpose of the other pieces by their mappings.
 func byMapping(pieces []piece) {
 	programs := map[uint64]bool{} // inodes of files with code
 	for i := range pieces {
@@ -121,15 +121,15 @@ const (
 	mappedPiece = "pieces with a mapping each"
 )
 
-// order is that of parts of the same size.
+// order sorts parts of the same size.
 var order = []string{profile.HeapPartOfMemory, profile.MallocMemoryPart, profile.Metaspace, profile.ClassSpace,
 	profile.CodeCache, profile.ThreadStacks, profile.CollectorTables, profile.ClassArchive, profile.MappedFiles,
 	profile.LibraryMemory, profile.UnnamedMemory}
 
-// mostPieces is how many pieces of a part the result names.
+// mostPieces is the number of pieces of a part that the result names.
 const mostPieces = 20
 
-// counted is a piece and how much of it is in memory.
+// counted is a piece and its bytes in memory.
 type counted struct {
 	piece
 	pageCount
@@ -139,7 +139,7 @@ type counted struct {
 func partsOf(pieces []counted) (parts []profile.MemoryPart) {
 	sums := map[string]*profile.MemoryPart{}
 	named := map[[2]string]*profile.MemoryPiece{}
-	last := map[string]uint64{} // where the last piece of a part ended
+	last := map[string]uint64{} // the end of the last piece of each part
 	for i := range pieces {
 		p := &pieces[i]
 		name := cmp.Or(p.part, profile.UnnamedMemory)

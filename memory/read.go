@@ -16,41 +16,39 @@ import (
 	"goprof/vmstructs"
 )
 
-// Reader reads what the memory of a JVM is for. One goroutine may use a Reader at a time.
+// Reader finds out what the memory of a JVM is for. It must not be used by two goroutines at once.
 type Reader struct {
 	p      *process.Process
 	health *vmstructs.Health
 	mounts []procfs.CgroupMount
-	arena  []byte // a copy of the last arena that was looked through
+	arena  []byte // a copy of the last arena that was searched
 }
 
 const (
-	// maxMounts bounds the bytes of the list of mounts, maxThreads the threads whose stack pointers are read.
+	// maxMounts bounds the bytes of the list of mounts. maxThreads bounds the threads whose stack pointers are read.
 	maxMounts, maxThreads = 4 << 20, 1 << 15
 	// maxHidden is the largest mapping without access rights whose pages are looked up.
 	maxHidden = 16 << 20
-	// rollupBelow is the largest RSS with which goprof reads smaps_rollup, for the huge pages. The kernel holds the lock
-	// of the address space meanwhile, for some 40 ms a gigabyte.
+	// rollupBelow is the largest RSS with which goprof reads smaps_rollup, which shows the huge pages. The kernel holds
+	// the lock of the address space during the read, for about 40 ms a gigabyte.
 	rollupBelow = 1 << 30
 )
 
-// NewReader makes a reader for a live JVM.
 func NewReader(p *process.Process, vm *vmstructs.VM) *Reader {
 	b, _ := procfs.Read("/proc/self/mountinfo", maxMounts)
 	return &Reader{p: p, health: vm.NewHealth(), mounts: procfs.CgroupMounts(b)}
 }
 
-// reading is one reading under way.
 type reading struct {
 	*Reader
 	pages  pages
 	pieces []piece
-	stacks int // how many
+	stacks int // the number of stacks
 	m      *profile.Memory
 }
 
 // Read makes one reading. It returns an error if the process has ended, or if goprof may not read its pagemap. With
-// arenas Read also finds out how much of malloc's arenas is free, which costs the most.
+// arenas, Read also finds out how much of malloc's arenas is free, which is the most expensive part.
 func (r *Reader) Read(arenas bool) (*profile.Memory, error) {
 	x := &reading{Reader: r, m: &profile.Memory{At: time.Now(), PID: r.p.PID(), Collector: r.health.Collector()}}
 	if err := r.p.Refresh(); err != nil {
@@ -119,8 +117,8 @@ func (x *reading) own() {
 
 func (x *reading) claim(claims []claim) { x.pieces = cut(x.pieces, wholePages(claims, x.pages.size)) }
 
-// in reports whether the page of an address is in memory. goprof reads no other page, because that would bring it into
-// memory.
+// in reports whether the page of an address is in memory. goprof reads no other page, because reading would bring the
+// page into memory.
 func (x *reading) in(addr uint64) (in bool) {
 	x.pages.each(addr, addr+1, func(_, entry uint64) { in = entry&present != 0 })
 	return in
@@ -162,8 +160,8 @@ func (x *reading) nativeStacks() (stacks []claim) {
 	return stacks
 }
 
-// count counts the pages of each piece. If a process has too many pages, its largest piece gets the rest of the
-// kernel's RSS.
+// count counts the pages of each piece. If a process has too many pages to look up, its largest piece gets the
+// remaining bytes of the kernel's RSS.
 func (x *reading) count() (counts []counted, err error) {
 	seen := map[uint64]map[uint64]uint64{} // pages of files of the heap: by inode, 64 offsets each
 	large, all := -1, uint64(0)
@@ -208,7 +206,7 @@ func (x *reading) count() (counts []counted, err error) {
 	return counts, nil
 }
 
-// once returns a function that adds up the pages that the process has at several addresses (Memory.Twice).
+// once returns a function that counts pages that are mapped at several addresses (Memory.Twice).
 func (x *reading) once(m *process.Mapping, seen map[uint64]uint64) func(addr, entry uint64) {
 	return func(addr, entry uint64) {
 		at := (m.Offset + addr - m.Start) / x.pages.size
@@ -240,7 +238,7 @@ func (x *reading) kernel() {
 	mode, _ := procfs.Read("/sys/kernel/mm/transparent_hugepage/enabled", procfs.MaxFile)
 	always := strings.Contains(string(mode), "[always]")
 	if asked, _ := x.health.Flag("UseTransparentHugePages"); !always && !asked.Bool {
-		return // the kernel makes no such pages, or only on request
+		return // the kernel makes no huge pages, or only on request
 	}
 	if k.RSS > rollupBelow {
 		x.note("transparent huge pages are on: stacks and arenas may be in memory in steps of 2 MiB")
@@ -252,7 +250,7 @@ func (x *reading) kernel() {
 	}
 }
 
-// uses fills in how much of the parts the JVM uses, by its own counters.
+// uses sets the used bytes of the parts, by the JVM's own counters.
 func (x *reading) uses() {
 	set := func(part string, used uint64) {
 		if p := x.m.Part(part); p != nil {
@@ -266,7 +264,7 @@ func (x *reading) uses() {
 	}
 	set(profile.CodeCache, code)
 	if counters, ok := x.health.Counters(); ok {
-		all, _ := counters.Long("sun.gc.metaspace.used") // with the class space
+		all, _ := counters.Long("sun.gc.metaspace.used") // includes the class space
 		class, _ := counters.Long("sun.gc.compressedclassspace.used")
 		set(profile.ClassSpace, uint64(max(class, 0)))
 		set(profile.Metaspace, uint64(max(all-class, 0)))
@@ -279,7 +277,7 @@ func (x *reading) uses() {
 	}
 }
 
-// malloc adds up malloc's pieces. With look it finds out how much of the arenas is free.
+// malloc adds up malloc's pieces. With look, it also finds out how much of the arenas is free.
 func (x *reading) malloc(counts []counted, look bool) {
 	m := &x.m.Malloc
 	m.Other = otherMalloc(x.p.Mappings())
@@ -318,7 +316,7 @@ func (x *reading) lookThrough(arenas []*counted) {
 		}
 	})
 	if uint64(cap(x.arena)) < largest {
-		x.arena = nil // the garbage collector may have it before the larger one is made
+		x.arena = nil // lets the old copy be collected before a larger one is allocated
 		x.arena = make([]byte, largest)
 	}
 	for _, c := range arenas {
@@ -332,8 +330,8 @@ func (x *reading) lookThrough(arenas []*counted) {
 	}
 }
 
-// mostAtOnce is the largest arena that goprof copies: half of the memory that goprof's own control group has left, at
-// most.
+// mostAtOnce is the largest arena that goprof copies: at most half of the memory that goprof's own control group has
+// left.
 func (x *reading) mostAtOnce() uint64 {
 	own := x.group("/proc/self/cgroup")
 	if own == nil || own.Max == 0 {
@@ -376,7 +374,7 @@ func (x *reading) lookAt(c *counted) {
 	}
 }
 
-// group reads the memory of the control group that file (/proc/PID/cgroup) names, nil if that cannot be read.
+// group reads the memory of the control group that file (/proc/PID/cgroup) names. It returns nil if that fails.
 func (x *reading) group(file string) *profile.GroupMemory {
 	b, _ := procfs.Read(file, procfs.MaxFile)
 	g, ok := procfs.GroupOf(procfs.Memberships(b), x.mounts, "memory")

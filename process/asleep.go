@@ -20,20 +20,20 @@ import (
 // kernel shows which: /proc/TID/syscall of a thread that waits for a CPU says "running" (fs/proc/base.c,
 // proc_pid_syscall).
 
-// waiting are the calls that a process or a file system can block.
+// waiting are the system calls that a process or a file system can block.
 var waiting = []int{unix.SYS_PROCESS_VM_READV, unix.SYS_PREAD64, unix.SYS_READ, unix.SYS_OPENAT, unix.SYS_OPENAT2,
 	unix.SYS_READLINKAT, unix.SYS_STATX, unix.SYS_GETDENTS64, unix.SYS_PTRACE, unix.SYS_CLOSE, unix.SYS_NEWFSTATAT}
 
-// Late is why system calls of goprof's have not returned.
+// Late is the reason why system calls of goprof have not returned.
 type Late int
 
 const (
-	NoCPU  Late = iota // no call sleeps: goprof has no CPU
-	Locked             // a call waits for the lock of an address space, whose holder may have no CPU
-	Asleep             // a call of waiting sleeps, or the kernel does not say what the threads do
+	NoCPU  Late = iota // no call sleeps: goprof gets no CPU
+	Locked             // a call waits for the lock of an address space. Perhaps the lock's holder gets no CPU
+	Asleep             // a call in waiting sleeps, or the kernel does not show the threads' calls
 )
 
-// CallSleeps reports whether a system call of goprof's may never return.
+// CallSleeps reports whether a system call of goprof may never return.
 func CallSleeps() bool { return WhyLate() == Asleep }
 
 // WhyLate finds out why calls are late, from the OS threads of this process.
@@ -62,9 +62,9 @@ func WhyLate() (why Late) {
 	return why
 }
 
-// sleepsIn reports whether a thread sleeps in a call of waiting, by a line of syscall: the call's number and its
-// arguments, one word if the thread runs or waits for a CPU, -1 if it sleeps outside of calls. Reads of goprof's own
-// pipes and sockets do not count.
+// sleepsIn reports whether a thread sleeps in one of the calls in waiting. line is its /proc/TID/syscall: the number of
+// the call and its arguments, one word if the thread runs or waits for a CPU, or -1 if it sleeps outside of calls.
+// Reads of goprof's own pipes and sockets do not count.
 func sleepsIn(line string, link func(string) (string, error)) bool {
 	words := strings.Fields(line)
 	if len(words) < 2 {
@@ -85,11 +85,11 @@ func sleepsIn(line string, link func(string) (string, error)) bool {
 	return err == nil && strings.HasPrefix(to, "/") && !strings.HasPrefix(to, "/dev/")
 }
 
-// mostPatience is how many limits InTime waits if goprof has no CPU.
+// mostPatience is the number of limits that InTime waits if goprof gets no CPU.
 const mostPatience = 5
 
-// InTime reports whether done is closed within limit. If goprof has no CPU, it waits up to mostPatience limits. If a
-// call sleeps in the kernel, it waits for one.
+// InTime reports whether done is closed within limit. If goprof gets no CPU, InTime waits up to mostPatience limits. If
+// a call sleeps in the kernel, it waits for one limit only.
 func InTime(done <-chan struct{}, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -107,7 +107,7 @@ func InTime(done <-chan struct{}, limit time.Duration) bool {
 	return false
 }
 
-// OwnDelay returns how long the living OS threads of this process have waited for a CPU so far, together.
+// OwnDelay returns how long the living OS threads of this process have waited for a CPU, in total.
 func OwnDelay() (waited time.Duration) {
 	tids, _ := listThreads(os.Getpid())
 	for _, tid := range tids {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSleepsIn: lines of /proc/TID/syscall on x86-64 and arm64 by their calls.
+// TestSleepsIn reads lines of /proc/TID/syscall of x86-64 and arm64, named by the call.
 func TestSleepsIn(t *testing.T) {
 	link := func(name string) (string, error) {
 		switch name {
@@ -42,8 +42,8 @@ func TestSleepsIn(t *testing.T) {
 	}
 }
 
-// TestStarvedIsNotSilent: calls that do not return because goprof has no CPU do not make a process silent. A call that
-// sleeps does.
+// TestStarvedIsNotSilent: a process is not silent if its calls do not return because goprof gets no CPU. It is silent
+// if a call sleeps.
 func TestStarvedIsNotSilent(t *testing.T) {
 	until := func(want bool) {
 		t.Helper()
@@ -67,7 +67,7 @@ func TestStarvedIsNotSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	opened := make(chan *os.File)
-	go func() { // it sleeps until the other end is opened
+	go func() { // sleeps until another process opens the other end
 		f, _ := os.Open(fifo)
 		opened <- f
 	}()

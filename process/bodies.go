@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	maxBody   = 4 << 10 // bytes of a function's code that are read for its end
-	maxBodies = 1024    // of one table: musl exports some 40 functions without a size
+	maxBody   = 4 << 10 // bytes of code that are searched for a function's end
+	maxBodies = 1024    // for each table: musl exports about 40 functions without a size
 )
 
 // readBodies finds out where exported functions without a size end. The next exported symbol is not the end: other
-// functions may lie between. In musl the code of all system calls (src/thread/x86_64/syscall_cp.s) lies behind memset,
-// and each wait would be named memset.
+// functions may lie between. In musl the code of all system calls (src/thread/x86_64/syscall_cp.s) follows memset, and
+// all waits would get the name memset.
 func (t *symtab) readBodies(f *elfFile) {
 	cpu := cpus.ByMachine(f.machine)
 	t.bodies = make(map[uint32]uint64)
@@ -36,8 +36,8 @@ func (t *symtab) readBodies(f *elfFile) {
 	}
 }
 
-// bodyOf returns the length of the function at the beginning of code. It ends behind the first return or jump that no
-// earlier branch leads beyond.
+// bodyOf returns the length of the function at the beginning of code. The function ends after the first return or jump
+// that no earlier branch skips.
 func bodyOf(cpu *arch.CPU, code []byte) uint64 {
 	var in arch.Inst
 	var pc, far uint32 // far is the highest target of a branch

@@ -9,7 +9,7 @@ import (
 	"goprof/arch/arm64"
 )
 
-// TestBodies: a function ends behind a return or a jump, unless a branch leads further.
+// TestBodies: a function ends after a return or a jump, unless a branch leads further.
 func TestBodies(t *testing.T) {
 	for _, r := range []struct {
 		name string

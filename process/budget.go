@@ -6,32 +6,32 @@ import (
 )
 
 // Tables of symbols and unwind rules stay in memory. A file may claim any size for its tables, and a process may map
-// tens of thousands of files. So each process has a budget for its tables, and all processes together have one. A
-// hostile process cannot use up the memory that others need.
+// tens of thousands of files. So there is a budget for the tables of each process, and one for all processes together.
+// A hostile process cannot use up the memory that others need.
 
 const (
-	maxTables        = 256 << 20 // of all processes: ten times what the largest JVM with symbols took (operations.md)
+	maxTables        = 256 << 20 // of all processes: ten times the tables of the largest JVM with symbols (operations.md)
 	maxProcessTables = 160 << 20 // of one process
-	maxSums          = 2 << 30   // bytes of one process's files that are read for checksums: they take time, but no memory
+	maxSums          = 2 << 30   // bytes of one process's files that are read for checksums; this takes no memory
 )
 
 // runTables is the budget of all processes together.
 var runTables = &readBudget{left: maxTables}
 
-// readBudget is an amount of bytes. If from is not nil, each amount is also taken from that budget.
+// readBudget is an amount of bytes. If from is not nil, each amount is also taken from there.
 type readBudget struct {
 	from *readBudget
 
 	mu    sync.Mutex
 	left  uint64
 	spent uint64
-	short time.Time // when it had no room last
+	short time.Time // the last time that a table did not fit
 }
 
-// shortFor is how long TablesShort remembers that there was no room.
+// shortFor is how long TablesShort remembers that a table did not fit.
 const shortFor = 10 * time.Second
 
-// TablesShort reports whether tables were left out lately because the budget of all processes was used up.
+// TablesShort reports whether tables were recently left out because the budget of all processes was used up.
 func TablesShort() bool { return runTables.wasShort(time.Now()) }
 
 func (b *readBudget) wasShort(now time.Time) bool {
@@ -40,14 +40,14 @@ func (b *readBudget) wasShort(now time.Time) bool {
 	return !b.short.IsZero() && now.Sub(b.short) < shortFor
 }
 
-// TableBytes returns how many bytes the tables of all processes take, and how many they may take.
+// TableBytes returns the size of the tables of all processes, and its limit.
 func TableBytes() (spent, most uint64) {
 	runTables.mu.Lock()
 	defer runTables.mu.Unlock()
 	return runTables.spent, maxTables
 }
 
-// spend takes n bytes. It returns false if the budget has fewer. A nil budget has no limit.
+// spend takes n bytes. It returns false if fewer are left. A nil budget has no limit.
 func (b *readBudget) spend(n uint64) bool {
 	if b == nil {
 		return true
@@ -75,5 +75,5 @@ func (b *readBudget) giveBack(n uint64) {
 	b.from.giveBack(n)
 }
 
-// giveAllBack gives back all bytes that were spent, when their tables are dropped.
+// giveAllBack returns all bytes that were spent to the budgets. It is called when the tables are dropped.
 func (b *readBudget) giveAllBack() { b.giveBack(^uint64(0)) }

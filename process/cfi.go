@@ -11,11 +11,11 @@ import (
 
 const (
 	maxRegs = arch.MaxRegs
-	maxFDEs = 4 << 20 // of the index that is built if the file has none; Chromium has 500,000
+	maxFDEs = 4 << 20 // of the index that goprof builds if the file has none; Chromium has 500,000
 )
 
 // cfiTable is the unwind information of one image: its .eh_frame section and a sorted index. All addresses are the
-// file's own. It is not changed once read.
+// file's own. A cfiTable does not change after it was read.
 type cfiTable struct {
 	frames     []byte // .eh_frame
 	framesAddr uint64
@@ -24,7 +24,7 @@ type cfiTable struct {
 	// from hdrAddr.
 	pairs   []byte
 	hdrAddr uint64
-	index   []fdeRef // goprof's own, if the linker made none
+	index   []fdeRef // goprof's own index, if the linker made none
 }
 
 type fdeRef struct {
@@ -32,8 +32,8 @@ type fdeRef struct {
 	off   uint64
 }
 
-// readCFI reads the unwind information of an image. It copies the sections instead of mapping them: if a mapped file
-// shrinks, a read of it kills goprof.
+// readCFI reads the unwind information of an image. It copies the sections and does not map them: if a mapped file
+// shrinks, reading the mapping kills goprof.
 func readCFI(f *elfFile) (*cfiTable, error) {
 	t := &cfiTable{}
 	hdr := f.prog(elf.PT_GNU_EH_FRAME)
@@ -87,7 +87,7 @@ func (t *cfiTable) readHeader(f *elfFile, p *elf.Prog64) error {
 	return nil
 }
 
-// readFrames reads .eh_frame: as much as the section header says, or, without section headers, up to the end of the
+// readFrames reads .eh_frame. The section header has its size. Without section headers, it is read up to the end of the
 // segment.
 func (t *cfiTable) readFrames(f *elfFile, addr uint64) error {
 	off, left, ok := f.offset(addr)

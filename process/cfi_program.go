@@ -47,7 +47,8 @@ const (
 	maxExpr       = 1 << 12
 )
 
-// unspecified is the rule of a register that no instruction has named: the ABI has the rule. Rows leave it out.
+// unspecified is the rule of a register that no instruction has named. The ABI defines its value. Rows leave such a
+// register out.
 const unspecified RuleKind = 0xff
 
 type cfiState struct {
@@ -66,13 +67,13 @@ func (s *cfiState) reset() {
 // cfiMachine executes call frame programs. It is scratch memory: large, and reused.
 type cfiMachine struct {
 	cfiState
-	initial    cfiState // the state after the CIE's program, to which restore goes back
+	initial    cfiState // the state after the CIE's program, which DW_CFA_restore restores
 	remembered [maxRemembered]cfiState
 	depth      int
 	steps      int
 	fde        *fde
 	loc        uint64
-	addr       uint64 // the row that is sought
+	addr       uint64 // the address of the wanted row
 	inCIE      bool
 }
 
@@ -133,7 +134,7 @@ func (m *cfiMachine) exec(program []byte) error {
 	return nil
 }
 
-// step executes one instruction. passed says that the next row is beyond addr.
+// step executes one instruction. passed reports that the next row is beyond addr.
 func (m *cfiMachine) step(op uint8, c *cursor) (passed bool, err error) {
 	switch op & 0xc0 {
 	case cfaAdvance:
@@ -270,7 +271,7 @@ func (m *cfiMachine) registerRule(op uint8, c *cursor) error {
 	return fmt.Errorf("%w: call frame instruction %#x", ErrBadCFI, op)
 }
 
-// badOffset stands for an offset that no frame has.
+// badOffset stands for an offset that is impossible in a frame.
 const badOffset = math.MaxInt64
 
 func (m *cfiMachine) factored(v uint64) int64 {
@@ -295,7 +296,7 @@ func (m *cfiMachine) setOffset(reg uint64, kind RuleKind, off int64) error {
 }
 
 // set sets the rule of a register. It ignores registers that goprof does not follow: vector registers, and on arm64 the
-// pseudo register that says whether return addresses are signed.
+// pseudo register for signed return addresses.
 func (m *cfiMachine) set(reg uint64, r Rule) error {
 	if reg < maxRegs {
 		m.regs[reg] = r

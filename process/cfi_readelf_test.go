@@ -17,8 +17,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestCFIAgainstReadelf compares every row of the unwind tables of libc and of the installed JVMs with what binutils
-// reads.
+// TestCFIAgainstReadelf compares each row of the unwind tables of libc and of the installed JVMs with the output of
+// binutils.
 func TestCFIAgainstReadelf(t *testing.T) {
 	jvmtest.NotQuick(t, jvmtest.StartsTool)
 	readelf, err := exec.LookPath("readelf")
@@ -33,8 +33,8 @@ func TestCFIAgainstReadelf(t *testing.T) {
 }
 
 // oracleFiles are large real libraries for one of these CPUs: the libraries of this machine, and arm64's libc if a
-// compiler for arm64 is installed. In make quick no JDK's library is among them, so that it takes the same time
-// whatever is installed.
+// compiler for arm64 is installed. In make quick, JDKs' libraries are left out, so that its time does not depend on the
+// installed JDKs.
 func oracleFiles(t testing.TB, machines ...elf.Machine) []string {
 	patterns := []string{
 		"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
@@ -150,8 +150,8 @@ func compareWithReadelf(t *testing.T, readelf, file string) {
 	}
 }
 
-// readelfRows reads the output of readelf -wF. A block begins with an FDE's range. Then come the names of its
-// columns, then its rows.
+// readelfRows reads the output of readelf -wF. A block consists of an FDE's range, the names of the columns, and the
+// rows.
 func readelfRows(r interface{ ReadString(byte) (string, error) }, each func(loc uint64, columns, values []string)) {
 	var columns, held []string
 	var heldLoc, end uint64
@@ -182,7 +182,7 @@ func readelfRows(r interface{ ReadString(byte) (string, error) }, each func(loc 
 			if parseErr != nil || len(f) != len(columns)+2 {
 				break
 			}
-			if loc != heldLoc { // of several rows at one place, the last one counts
+			if loc != heldLoc { // if several rows have one address, the last one counts
 				flush()
 			}
 			held, heldLoc = f[1:], loc

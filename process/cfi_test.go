@@ -63,7 +63,7 @@ func cat(parts ...any) []byte {
 	return b
 }
 
-// TestCFAInstructions executes each instruction, for no library at hand may have it.
+// TestCFAInstructions executes each instruction, because the installed libraries may not use all of them.
 func TestCFAInstructions(t *testing.T) {
 	expr := []byte{0x77, 8}
 	sp := Rule{Kind: RuleRegister, Reg: 31}
@@ -198,8 +198,8 @@ func TestAugmentations(t *testing.T) {
 	}
 }
 
-// TestCFIAgainstDelve compares rows with delve's reader. delve is wrong about registers after DW_CFA_restore (it
-// calls them undefined), so these registers are left out.
+// TestCFIAgainstDelve compares rows with those of delve's reader. After DW_CFA_restore delve wrongly calls registers
+// undefined, so these registers are not compared.
 func TestCFIAgainstDelve(t *testing.T) {
 	for _, path := range oracleFiles(t, amd64.CPU.Machine) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -295,7 +295,7 @@ func BenchmarkRowCold(b *testing.B) {
 	}
 }
 
-// FuzzCFI reads a hostile section: by goprof's own index, and by a search table that the file brings along.
+// FuzzCFI reads a hostile section, both with goprof's own index and with a hostile search table.
 func FuzzCFI(f *testing.F) {
 	f.Fuzz(func(t *testing.T, frames, pairs []byte, addr uint64) {
 		var m cfiMachine
@@ -316,7 +316,7 @@ func FuzzCFI(f *testing.F) {
 // checkFind compares a lookup with a search through the whole section.
 func checkFind(t *testing.T, table *cfiTable, addr uint64) {
 	best, found := uint64(0), false
-	ends := map[uint64]uint64{} // the ends of all functions with the nearest beginning
+	ends := map[uint64]uint64{} // the ends of all functions that begin nearest below addr
 	for off := uint64(0); ; {
 		e, isFDE, next, err := table.readFDE(off)
 		if next == 0 {
@@ -347,7 +347,7 @@ func checkFind(t *testing.T, table *cfiTable, addr uint64) {
 	}
 }
 
-// checkRow makes the row at addr and checks everything that other code relies on. m was used before.
+// checkRow computes the row at addr and checks everything that other code relies on. m has been used before.
 func checkRow(t *testing.T, table *cfiTable, addr uint64, m *cfiMachine) {
 	row, err := table.row(addr, m)
 	if (row == nil) == (err == nil) {

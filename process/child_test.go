@@ -17,13 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The test program is also the process at which tests look: started with childEnv it does what that says, prints
-// "ready" and facts for the test, and ends with its input.
+// The test program is also the process that tests look at. If childEnv is set, the program does what the variable says,
+// prints "ready" and facts for the test, and ends when its input ends.
 const childEnv = "GOPROF_PROCESS_TEST_CHILD"
 
 func init() {
 	if os.Getenv(childEnv) != "" {
-		runtime.LockOSThread() // so main is the thread that leads the process
+		runtime.LockOSThread() // so that main runs on the leader of the process
 	}
 }
 

@@ -1,6 +1,6 @@
 package process
 
-// maxCodes bounds each half of the cache of Code's answers.
+// maxCodes bounds each half of the cache for results of Code.
 const maxCodes = 1 << 15
 
 type codeKey struct {
@@ -8,8 +8,8 @@ type codeKey struct {
 	exact bool
 }
 
-// codeCache keeps the answers of Code in two halves. When the young half is full, it becomes the old half, and the
-// answers of the old half that were not used meanwhile are dropped.
+// codeCache caches the results of Code in two halves. When the young half is full, it becomes the old half. Results of
+// the previous old half that were not used again are dropped.
 type codeCache struct {
 	young, old map[codeKey]Code
 }

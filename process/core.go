@@ -30,22 +30,22 @@ type Core struct {
 	segments []segment
 	notes    coreNotes
 	backing  *backing
-	cut      uint64 // bytes that the headers promise and the file does not have
-	whole    bool   // it has section headers, as cores of gcore have; those of the kernel have none
+	cut      uint64 // bytes that the headers announce and the file does not have
+	whole    bool   // it has section headers, which gcore writes and the kernel does not
 }
 
 const (
-	maxCoreTables = 64 << 20 // symbols and unwind rules of a core: four times those of a libjvm.so with all symbols
+	maxCoreTables = 64 << 20 // symbols and unwind rules for a core: four times those of a libjvm.so with all symbols
 	maxCoreImages = 4096     // libraries of a core; a JVM has some dozens
 )
 
 // CoreOptions say where goprof finds the files that a core does not contain.
 type CoreOptions struct {
-	Root      string   // the folder that was the process's root, as an unpacked container image; empty: the machine's root
+	Root      string   // the process's root, such as an unpacked container image; empty: the machine's root
 	DebugDirs []string // folders with files by build id (.build-id/ab/cdef), or by name
 }
 
-// OpenCore reads the headers and notes of a core file of that size. The caller closes the file, after Close.
+// OpenCore reads the headers and notes of a core file of that size. The caller closes the file after Close.
 func OpenCore(file io.ReaderAt, size int64, opt CoreOptions) (*Core, error) {
 	c := &Core{bytes: newCoreCache(), size: size}
 	c.space.init()
@@ -99,14 +99,14 @@ func (c *Core) readHeader() (*elf.Header64, error) {
 }
 
 const (
-	// pnXNum says that the number of program headers is larger, and in the first section header (PN_XNUM,
+	// pnXNum: there are more program headers than that. Their number is in the first section header (PN_XNUM,
 	// include/uapi/linux/elf.h).
 	pnXNum    = 0xffff
 	progSize  = 56
 	progBatch = 4096
 )
 
-// readProgs reads the program headers, as far as the file has them.
+// readProgs reads the program headers that the file has.
 func (c *Core) readProgs(h *elf.Header64) ([]elf.Prog64, error) {
 	f := &elfFile{r: c.bytes.source(0), size: uint64(max(c.size, 0))}
 	n := uint64(h.Phnum)
@@ -135,48 +135,44 @@ func (c *Core) readProgs(h *elf.Header64) ([]elf.Prog64, error) {
 	return progs, nil
 }
 
-// CPU implements Target.
 func (c *Core) CPU() *arch.CPU { return c.cpu }
 
-// Generation implements Target: mappings do not change any more.
+// Generation implements Target. A core's mappings do not change.
 func (c *Core) Generation() uint64 { return 1 }
 
-// Code implements Target.
 func (c *Core) Code(pc uint64, exact bool) (Code, bool) {
 	return c.codeAt(pc, exact, func() bool { return false })
 }
 
-// Image implements Target.
 func (c *Core) Image(name string) (Image, bool) { return c.imageCalled(name) }
 
-// Global implements Target.
 func (c *Core) Global(image, symbol string) (uint64, error) { return c.globalOf(image, symbol) }
 
-// Mappings returns the process's mappings, as far as the core has them.
+// Mappings returns the process's mappings that the core has.
 func (c *Core) Mappings() []Mapping { return c.mappings }
 
-// Threads returns the threads in the core's order: from the kernel, the thread that caused the core comes first
+// Threads returns the threads in the core's order. In the kernel's cores, the thread that caused the core comes first
 // (fs/binfmt_elf.c, fill_note_info).
 func (c *Core) Threads() []CoreThread { return slices.Clone(c.notes.threads) }
 
-// PID returns the process's number in its own namespace, 0 if the core does not have it.
+// PID returns the process's number in its own namespace. It is 0 if the core does not have it.
 func (c *Core) PID() int { return c.notes.pid }
 
-// Command returns the kernel's name of the process, of 15 bytes, and 79 bytes of its arguments.
+// Command returns the kernel's name of the process, of up to 15 bytes, and up to 79 bytes of its arguments.
 func (c *Core) Command() (name, args string) { return c.notes.name, c.notes.args }
 
-// MadeByTool reports whether a debugger (gcore), not the kernel, has written the core: then the process may live on.
+// MadeByTool reports whether a debugger (gcore) has written the core, not the kernel. Then the process may still live.
 // The kernel's cores have no section headers.
 func (c *Core) MadeByTool() bool { return c.whole }
 
-// Cut returns how many bytes the core's headers promise that the file does not have.
+// Cut returns the number of bytes that the core's headers announce and the file does not have.
 func (c *Core) Cut() uint64 { return c.cut }
 
-// Size returns the size of the file.
 func (c *Core) Size() int64 { return c.size }
 
 // Missing lists the files that were needed and not found.
 func (c *Core) Missing() []MissingFile { return c.backing.missing() }
 
-// Unproven lists the files that were read although they have no build id: only their content agrees with the core.
+// Unproven lists the files that were read although they have no build id. The only proof is that their content agrees
+// with the core.
 func (c *Core) Unproven() []UnprovenFile { return c.backing.unproven() }

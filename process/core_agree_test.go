@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestUnprovenFiles: a core lacks memory, and a file without a build id might replace it. goprof reads the file if
-// the core's words are the file's, or have all moved by one distance, and names the file. It does not read a file
-// that only looks alike.
+// TestUnprovenFiles: a core lacks memory that a file without a build id may replace. goprof reads the file, and names
+// it, if the words in the core equal the file's, or differ from them by one common number. goprof does not read a file
+// that only looks similar.
 func TestUnprovenFiles(t *testing.T) {
 	root := t.TempDir()
 	words := make([]byte, 16*4096)
@@ -53,7 +53,7 @@ func TestUnprovenFiles(t *testing.T) {
 	}
 }
 
-// other is another word than w, if one is wanted.
+// other returns a word other than w if wanted is true, else w.
 func other(r *rand.Rand, w uint64, wanted bool) uint64 {
 	if wanted {
 		return r.Uint64()

@@ -16,9 +16,9 @@ import (
 )
 
 // A core lacks most memory that was mapped from files and never changed: code, constants, the class archive. goprof
-// reads such memory from the files, if it can prove that they are the mapped files. For a library the build id proves
-// it: the kernel writes the first page of each library into the core. For other files, the pages that the core has must
-// agree with the file.
+// reads such memory from the files, if it can prove that they are the mapped files. For a library the proof is the
+// build id, because the kernel writes the first page of each library into the core. For other files, the pages that the
+// core has must agree with the file.
 
 // MissingFile is a file that was needed and not found.
 type MissingFile struct {
@@ -37,7 +37,7 @@ var (
 
 const (
 	maxBacking = 1024 // files that are opened for one core
-	maxSought  = 8192 // files that are looked for: some programs map tens of thousands
+	maxSought  = 8192 // files that are searched for: some programs map tens of thousands
 )
 
 // backing reads the files that a core does not contain.
@@ -51,7 +51,7 @@ type backing struct {
 	last   dumpedHead
 }
 
-// dumpedHead has the headers of the last file, as far as the core has them: a file's parts come one after the other.
+// dumpedHead has the headers of the previous file that are in the core. The parts of a file follow each other.
 type dumpedHead struct {
 	name string
 	file *elfFile
@@ -64,7 +64,7 @@ type backingFile struct {
 	size   uint64
 	source int // its number in coreCache
 	progs  []elf.Prog64
-	agreed agreement // for a file without a build id: how much of it the core has, and how much of that agrees
+	agreed agreement // for a file without a build id: the words that the core has, and those that agree
 	err    error
 }
 
@@ -96,8 +96,8 @@ func (b *backing) missing() (list []MissingFile) {
 	return list
 }
 
-// read reads the beginning of buf from the file that was mapped at addr. lost says that these bytes were in the part of
-// the core that was cut off. Then read reads only bytes that the process cannot have changed.
+// read reads the beginning of buf from the file that was mapped at addr. If lost is true, these bytes were in the
+// missing end of the core, and read reads only bytes that the process cannot have changed.
 func (b *backing) read(addr uint64, buf []byte, lost bool) int {
 	i, _ := slices.BinarySearchFunc(b.parts, addr, func(p mappedPart, a uint64) int {
 		if p.end <= a {
@@ -121,7 +121,7 @@ func (b *backing) read(addr uint64, buf []byte, lost bool) int {
 	return n
 }
 
-// changes reports whether the process may have changed the memory that it mapped from an offset of the file. The loader
+// changes reports whether the process may have changed the memory that is mapped from an offset of the file. The loader
 // writes into all writable segments of a library, and makes some of them read-only afterwards.
 func (f *backingFile) changes(off uint64) bool {
 	for i := range f.progs {
@@ -142,7 +142,7 @@ func (b *backing) progsOf(name string) []elf.Prog64 {
 	return b.open(name).progs
 }
 
-// dumpedHead reads the headers of a library as far as they are in the core.
+// dumpedHead reads the headers of a library that are in the core.
 func (b *backing) dumpedHead(name string) *elfFile {
 	if b.last.name == name && name != "" {
 		return b.last.file
@@ -194,7 +194,7 @@ func (b *backing) open(name string) *backingFile {
 			}
 			continue
 		}
-		e, _ := readELF(file, size, nil) // nil: it is no ELF file
+		e, _ := readELF(file, size, nil) // nil: not an ELF file
 		if err := belongs(name, file, e); err != nil {
 			f.err = err
 			file.Close()
@@ -222,9 +222,9 @@ func sameBuild(id []byte, e *elfFile) error {
 	return nil
 }
 
-// sameHead returns nil if the first page of the file equals that in the core. It is used if a program's build id is not
-// in that page (patchelf moves it). The page has the size and the offset of each segment, so few other files have the
-// same.
+// sameHead returns nil if the first page of the file equals the page in the core. It is used if a program's build id is
+// not in that page (patchelf moves it). The page has the size and the offset of each segment, so it is the same in few
+// other files.
 func (b *backing) sameHead(name string, file *os.File, e *elfFile) error {
 	if e == nil || len(e.buildID()) == 0 {
 		return errNoBuildID
@@ -245,8 +245,8 @@ func (b *backing) sameHead(name string, file *os.File, e *elfFile) error {
 const (
 	agreePages = 64 // pages of a file that are compared
 	// At least leastAgreed words must be comparable, and agreePercent of them must be equal. The core has only the pages
-	// that the JVM has changed: in the class archive of JDK 11, 55 % of their words still equal the file's. Of another
-	// file few words do.
+	// that the JVM has changed. In the class archive of JDK 11, 55 % of their words still equal the file's. In another
+	// file, few words do.
 	agreePercent, leastAgreed = 50, 64
 	maxMoves                  = 1 << 14 // differences that are counted
 )
@@ -265,7 +265,7 @@ func (b *backing) agrees(name string, file *os.File, e *elfFile) error {
 				continue
 			}
 			if _, err := file.ReadAt(was, int64(p.offset+(at-p.start))); err != nil {
-				return errNotAgreeing // the file is shorter than what was mapped
+				return errNotAgreeing // the file is shorter than the mapping
 			}
 			words.add(was, is)
 			pages++
@@ -281,16 +281,16 @@ func (b *backing) agrees(name string, file *os.File, e *elfFile) error {
 // agreement counts the words of a file without a build id that are equal in the core.
 type agreement struct {
 	all, same int
-	// moved counts the words that differ, by their difference. The JVM maps its class archive at any address, and adds the
-	// same number to each pointer in it (cds/filemap.cpp, relocate_pointers). So words with the most frequent difference
-	// count as equal.
+	// moved counts the words that differ, by their difference. The JVM maps its class archive at any address, and adds one
+	// number to all pointers in it (cds/filemap.cpp, relocate_pointers). So words with the most frequent difference count
+	// as equal.
 	moved map[uint64]int
 }
 
 func (a *agreement) add(was, is []byte) {
 	for i := 0; i+8 <= len(was); i += 8 {
 		w, v := binary.LittleEndian.Uint64(was[i:]), binary.LittleEndian.Uint64(is[i:])
-		if w == 0 { // the JVM sets such words as it runs
+		if w == 0 { // the JVM writes to such words later
 			continue
 		}
 		a.all++
@@ -313,7 +313,7 @@ func (a *agreement) percent() int {
 // UnprovenFile is a file that was read because its content agrees with the core.
 type UnprovenFile struct {
 	Path           string
-	Percent, Words int // the core has Words of its words, and Percent of them are equal
+	Percent, Words int // the number of compared words, and the percentage of equal ones
 }
 
 func (b *backing) unproven() (list []UnprovenFile) {
@@ -326,11 +326,11 @@ func (b *backing) unproven() (list []UnprovenFile) {
 	return list
 }
 
-// place is where a file may lie: a path below a folder.
+// place is a place where a file may be: a path below a folder.
 type place struct{ root, path string }
 
-// places returns where goprof looks for a mapped file: at its own path, and in the folders for debug files by build id,
-// by path and by name.
+// places returns the places where goprof looks for a mapped file: the file's own path, and the folders for debug files
+// by build id, by path and by name.
 func (b *backing) places(name, id string) []place {
 	if !path.IsAbs(name) {
 		return nil
@@ -348,7 +348,6 @@ func (b *backing) places(name, id string) []place {
 // coreFiles opens the files of a core's images.
 type coreFiles struct{ *Core }
 
-// openImage implements imageFiles.
 func (c coreFiles) openImage(g *group) (imageFile, int64, error) {
 	f := c.backing.open(g.Path)
 	if f.err != nil {
@@ -361,7 +360,6 @@ type keptOpen struct{ io.ReaderAt }
 
 func (keptOpen) Close() error { return nil }
 
-// openDebug implements imageFiles.
 func (c coreFiles) openDebug(name string, where debugRoot) (imageFile, int64, error) {
 	places := []place{{cmp.Or(c.backing.opt.Root, "/"), name}}
 	if where == onHost {
@@ -379,5 +377,4 @@ func (c coreFiles) openDebug(name string, where debugRoot) (imageFile, int64, er
 	return nil, 0, errNotMapped
 }
 
-// inRoot implements imageFiles.
 func (c coreFiles) inRoot(name string) string { return name }

@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// readMappings makes the mappings that /proc/PID/maps had, from the segments and the list of files. All mappings of a
-// file get the same made-up inode.
+// readMappings makes the mappings of /proc/PID/maps from the segments and the list of files. All mappings of a file get
+// the same made-up inode.
 func (c *Core) readMappings() []Mapping {
 	inodes := map[string]uint64{}
 	var ms []Mapping
@@ -31,7 +31,7 @@ func (c *Core) readMappings() []Mapping {
 		at := s.start
 		for len(files) > 0 && files[0].start < s.end {
 			f := &files[0]
-			if f.start < at { // at least the beginning of the file's part lies in no segment
+			if f.start < at { // at least the beginning of the file's part is in no segment
 				add(Mapping{Start: f.start, End: min(f.end, at), Offset: f.offset, Perm: c.permOf(f)}, f.path)
 				files = skip(files, at)
 				continue
@@ -72,8 +72,8 @@ func permOf(flags elf.ProgFlag) (p Perm) {
 	return p
 }
 
-// permOf returns the permissions of a file's part that is in no segment, from the file's program headers: gcore leaves
-// out memory that the process has not changed.
+// permOf returns the permissions of a file's part that is in no segment. (gcore leaves out memory that the process has
+// not changed.) They come from the file's program headers.
 func (c *Core) permOf(f *mappedPart) Perm {
 	progs := c.backing.progsOf(f.path)
 	for i := range progs {

@@ -9,11 +9,11 @@ import (
 	"sort"
 )
 
-// segment is a range of the process's memory. Only its first bytes, have of them, are in the core file.
+// segment is a range of the process's memory. Only its first have bytes are in the core file.
 type segment struct {
 	start, end uint64
-	want       uint64 // bytes that the headers promise
-	have       uint64 // bytes that the file has: fewer, if it is cut off
+	want       uint64 // bytes that the headers announce
+	have       uint64 // bytes that the file has: fewer, if its end is missing
 	offset     uint64 // in the file
 	flags      elf.ProgFlag
 }
@@ -47,7 +47,7 @@ func (c *Core) setSegments(progs []elf.Prog64) {
 	})
 }
 
-// segmentAt returns the segment that holds addr, otherwise the first one above addr. It is nil if there is none.
+// segmentAt returns the segment that holds addr, otherwise the first segment above addr, or nil if there is none.
 func (c *Core) segmentAt(addr uint64) (s *segment, holds bool) {
 	i, _ := slices.BinarySearchFunc(c.segments, addr, func(s segment, a uint64) int {
 		if s.end <= a {
@@ -64,14 +64,13 @@ func (c *Core) segmentAt(addr uint64) (s *segment, holds bool) {
 // Read implements Memory. Bytes that are not in the core are read from the file that was mapped there.
 func (c *Core) Read(addr uint64, b []byte) error { return c.read(addr, b, true) }
 
-// ReadMany implements Memory.
 func (c *Core) ReadMany(rs []Range) {
 	for i := range rs {
 		rs[i].OK = c.Read(rs[i].Addr, rs[i].Buf) == nil
 	}
 }
 
-// ReadUpTo reads as many of the bytes at addr as there are.
+// ReadUpTo reads the bytes at addr that are available.
 func (c *Core) ReadUpTo(addr uint64, b []byte) int {
 	for done := 0; done < len(b); {
 		n := c.readPiece(addr+uint64(done), b[done:], true)
@@ -97,7 +96,7 @@ func (c *Core) read(addr uint64, b []byte, files bool) error {
 	return nil
 }
 
-// readPiece reads the beginning of b: as much as one segment or one file has.
+// readPiece reads the beginning of b, up to the end of one segment or file.
 func (c *Core) readPiece(addr uint64, b []byte, files bool) int {
 	s, holds := c.segmentAt(addr)
 	if holds && addr-s.start < s.have {
@@ -112,11 +111,11 @@ func (c *Core) readPiece(addr uint64, b []byte, files bool) int {
 		return 0
 	}
 	if s != nil && !holds && s.start-addr < uint64(len(b)) {
-		b = b[:s.start-addr] // what follows is in the core
+		b = b[:s.start-addr] // the rest is in the core
 	} else if holds && s.end-addr < uint64(len(b)) {
 		b = b[:s.end-addr]
 	}
-	lost := false // the bytes were in the part of the core that was cut off: the process may have changed them
+	lost := false // the bytes were in the missing end of the core: the process may have changed them
 	if holds {
 		if at := addr - s.start; at < s.want {
 			lost = true
@@ -126,7 +125,7 @@ func (c *Core) readPiece(addr uint64, b []byte, files bool) int {
 	return c.backing.read(addr, b, lost)
 }
 
-// dumped is the memory in the core itself, without that of files. It is compared with files.
+// dumped is only the memory in the core itself. Files are compared with it.
 type dumped struct{ c *Core }
 
 func (d dumped) Read(addr uint64, b []byte) error { return d.c.read(addr, b, false) }
@@ -137,8 +136,8 @@ func (d dumped) ReadMany(rs []Range) {
 	}
 }
 
-// coreCache keeps blocks of the core file and of other files: a walk reads word by word, and a system call for each
-// word would take most of its time. The cache has a fixed size.
+// coreCache keeps blocks of the core file and of other files. Its size is fixed. A walk reads word by word, and without
+// a cache, system calls would take most of its time.
 type coreCache struct {
 	sources []io.ReaderAt
 	blocks  [cacheBlocks]cacheBlock
@@ -152,19 +151,19 @@ const (
 type cacheBlock struct {
 	source int
 	number uint64
-	have   int // how many bytes of the block the file has; 0: nothing was read
+	have   int // how many bytes the block has; 0: nothing was read
 	bytes  []byte
 }
 
 func newCoreCache() *coreCache { return &coreCache{} }
 
-// add adds a file to those that are read, and returns its number.
+// add adds a file, and returns its number.
 func (c *coreCache) add(r io.ReaderAt) int {
 	c.sources = append(c.sources, r)
 	return len(c.sources) - 1
 }
 
-// readAt fills b from an offset of a file on.
+// readAt fills b from an offset of a file.
 func (c *coreCache) readAt(source int, b []byte, off uint64) error {
 	if len(b) >= cacheUnit {
 		n, err := c.sources[source].ReadAt(b, int64(off))
@@ -188,7 +187,7 @@ func (c *coreCache) readAt(source int, b []byte, off uint64) error {
 	return nil
 }
 
-// block returns a block of a source: from the cache, or read into it.
+// block returns a block of a source. If the cache does not have it, block reads it.
 func (c *coreCache) block(source int, number uint64) (*cacheBlock, error) {
 	k := &c.blocks[(number*31+uint64(source)*977)%cacheBlocks]
 	if k.have > 0 && k.source == source && k.number == number {

@@ -12,22 +12,21 @@ import (
 	"goprof/arch"
 )
 
-// CoreThread is one thread of a core file.
 type CoreThread struct {
-	TID     int // in its own pid namespace if the kernel wrote the core, otherwise in gcore's
+	TID     int // in the thread's own pid namespace if the kernel wrote the core, otherwise in gcore's
 	Regs    arch.Regs
 	Syscall int64         // the system call that the thread was in, -1 if none or not known
-	CPU     time.Duration // the CPU time that it had used; in the kernel's cores the first thread has that of the process
-	Info    *SigInfo      // the siginfo_t of the signal that it was to get, nil if the core has none
-	Signal  int           // the signal that it was to get, 0: none
-	PACMask uint64        // bits of code addresses that are a signature (arm64)
+	CPU     time.Duration // its CPU time; for the first thread in the kernel's cores, that of the process
+	Info    *SigInfo      // the siginfo_t of the signal that was being delivered, nil if the core has none
+	Signal  int           // the signal that was being delivered, 0: none
+	PACMask uint64        // the bits of code addresses that hold a signature (arm64)
 }
 
 // SigInfo is a signal, and why it was sent (siginfo_t, include/uapi/asm-generic/siginfo.h).
 type SigInfo struct {
 	Signal, Code int
-	Addr         uint64 // the address of a fault, if the kernel sent the signal because of one
-	PID          int    // the process that sent the signal, if a process did
+	Addr         uint64 // the faulting address, if the kernel sent the signal because of a fault
+	PID          int    // the process that sent the signal, if any
 }
 
 // The types of notes (include/uapi/linux/elf.h).
@@ -41,13 +40,14 @@ const (
 )
 
 const (
-	// maxFilesNote bounds the list of files: 4 MB, 16 MB if core_file_note_size_limit allows it (fs/coredump.c,
-	// CORE_FILE_NOTE_SIZE_MAX).
+	// maxFilesNote bounds the list of files. The kernel writes up to 4 MB, or 16 MB if core_file_note_size_limit allows it
+	// (fs/coredump.c, CORE_FILE_NOTE_SIZE_MAX).
 	maxFilesNote     = 16 << 20
 	maxNote          = 64 << 10 // bytes of each other note; they have some hundred
 	maxThreadsOfCore = 1 << 16
 	maxCoreNotes     = 16 * maxThreadsOfCore // a thread has about six
-	// maxNoteSegments bounds the segments of notes, one in fact: a damaged core may have many over the same bytes.
+	// maxNoteSegments bounds the segments of notes. A real core has one, but a damaged core may have many over the same
+	// bytes.
 	maxNoteSegments = 8
 )
 
@@ -56,10 +56,10 @@ type coreNotes struct {
 	pid     int
 	name    string
 	args    string
-	vdso    uint64 // where it begins
+	vdso    uint64 // its address
 	files   []mappedPart
 
-	segments int // of notes that were met
+	segments int // segments of notes so far
 }
 
 // mappedPart is a part of a file that was mapped (NT_FILE).
@@ -68,7 +68,7 @@ type mappedPart struct {
 	path               string
 }
 
-// read reads the notes of one segment, up to a damaged note.
+// read reads the notes of one segment. It ends at a damaged note.
 func (n *coreNotes) read(c *Core, p *elf.Prog64) {
 	if n.segments++; n.segments > maxNoteSegments {
 		return
@@ -88,7 +88,8 @@ func (n *coreNotes) read(c *Core, p *elf.Prog64) {
 	}
 }
 
-// noteReader reads notes one after the other: three words, then name and content, each padded to 4 bytes.
+// noteReader reads notes one after the other. A note has three words, and then name and content, each padded to 4
+// bytes.
 type noteReader struct {
 	at *bufio.Reader
 }
@@ -105,7 +106,7 @@ func wantedNote(owner string, kind uint32, size int64) bool {
 	return false
 }
 
-// next returns the next note that is wanted. Its content is valid until the next call.
+// next returns the next relevant note. Its content is valid until the next call.
 func (r *noteReader) next() (kind uint32, desc []byte, ok bool) {
 	for range maxCoreNotes {
 		var head [12]byte
@@ -128,7 +129,7 @@ func (r *noteReader) next() (kind uint32, desc []byte, ok bool) {
 			}
 			continue
 		}
-		var b bytes.Buffer // it grows with the bytes that the file really has
+		var b bytes.Buffer // grows only with the bytes that the file really has
 		if _, err := io.CopyN(&b, r.at, padded); err != nil {
 			return 0, nil, false
 		}
@@ -149,14 +150,14 @@ func (n *coreNotes) take(cpu *arch.CPU, kind uint32, b []byte) {
 		n.mapped(b)
 	case ntSigInfo:
 		n.signal(b)
-	case ntARMPACMask: // struct user_pac_mask: of data, of code
+	case ntARMPACMask: // struct user_pac_mask: the mask of data, then that of code
 		if t := n.last(); t != nil && len(b) >= 16 {
 			t.PACMask = binary.LittleEndian.Uint64(b[8:])
 		}
 	}
 }
 
-// last returns the thread to which a note belongs: the last NT_PRSTATUS began it.
+// last returns the thread to which a note belongs. The notes of a thread begin with NT_PRSTATUS.
 func (n *coreNotes) last() *CoreThread {
 	if len(n.threads) == 0 {
 		return nil
@@ -177,7 +178,7 @@ func (n *coreNotes) thread(cpu *arch.CPU, b []byte) {
 	n.threads = append(n.threads, t)
 }
 
-// timeval reads a struct timeval. It returns 0 if the bytes make no sense.
+// timeval reads a struct timeval. It returns 0 if the values are impossible.
 func timeval(b []byte) time.Duration {
 	s, us := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 	if s > 1<<32 || us >= 1e6 {
@@ -196,7 +197,7 @@ func (n *coreNotes) process(b []byte) {
 	n.name, n.args = upToZero(b[name:args]), strings.TrimRight(upToZero(b[args:end]), " ")
 }
 
-// upToZero returns the text in a field of fixed length, up to the first zero byte.
+// upToZero returns the text in a field of fixed length, which ends at the first zero byte.
 func upToZero(b []byte) string {
 	if end := bytes.IndexByte(b, 0); end >= 0 {
 		b = b[:end]
@@ -204,7 +205,7 @@ func upToZero(b []byte) string {
 	return strings.ToValidUTF8(string(b), "\uFFFD")
 }
 
-// auxv finds AT_SYSINFO_EHDR, the address of the vdso, in pairs of words.
+// auxv reads pairs of words. It finds AT_SYSINFO_EHDR, the address of the vdso.
 func (n *coreNotes) auxv(b []byte) {
 	const sysinfoEHDR = 33
 	for ; len(b) >= 16; b = b[16:] {
@@ -234,8 +235,8 @@ func DecodeSigInfo(b []byte) (s SigInfo) {
 	return s
 }
 
-// mapped reads NT_FILE (fs/binfmt_elf.c, fill_files_note): a count, the unit of offsets, for each file start, end and
-// offset, then the names, each ended by a zero.
+// mapped reads NT_FILE (fs/binfmt_elf.c, fill_files_note). It consists of a count, the unit of offsets, the start, end
+// and offset of each file, and the names, each followed by a zero.
 func (n *coreNotes) mapped(b []byte) {
 	if len(b) < 16 || len(n.files) > 0 {
 		return

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// openBelow opens a regular file by a path below root that foreign bytes have chosen. Nothing outside of root is
-// opened.
+// openBelow opens a regular file by a path below root. The path comes from an untrusted file. Nothing outside of root
+// is opened.
 func openBelow(root, path string) (*os.File, int64, error) {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
@@ -17,7 +17,7 @@ func openBelow(root, path string) (*os.File, int64, error) {
 	}
 	defer dir.Close()
 	path = strings.TrimLeft(path, "/")
-	// Opening a pipe may block. So the name is asked for its kind first, and the open file again.
+	// Opening a pipe may block. So the file's kind is checked before it is opened, and again afterwards.
 	if st, err := dir.Stat(path); err != nil {
 		return nil, 0, err
 	} else if !st.Mode().IsRegular() {

@@ -22,7 +22,7 @@ type coreFixture struct {
 	xnum  bool
 }
 
-// load adds a segment of size bytes. The file has data of it.
+// load adds a segment of size bytes, of which the file has data.
 func (f *coreFixture) load(addr, size uint64, flags elf.ProgFlag, data []byte) {
 	f.progs = append(f.progs, elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(flags), Vaddr: addr, Memsz: size,
 		Off: uint64(len(f.body)), Filesz: uint64(len(data))})
@@ -39,7 +39,6 @@ func (f *coreFixture) note(owner string, kind uint32, desc []byte) {
 	f.notes = append(f.notes, append(b, make([]byte, -len(desc)&3)...)...)
 }
 
-// thread adds an amd64 thread.
 func (f *coreFixture) thread(tid uint32, signal uint16, sp, pc uint64) {
 	b := make([]byte, 336)
 	binary.LittleEndian.PutUint16(b[arch.CoreSignal:], signal)
@@ -102,7 +101,7 @@ func (f *coreFixture) openBelow(t *testing.T, root string) *Core {
 	return c
 }
 
-// TestCoreOfManyNotes: segments of notes may overlap. goprof does not read the same bytes once for each segment.
+// TestCoreOfManyNotes: segments of notes may overlap. goprof does not read the same bytes for each of these segments.
 func TestCoreOfManyNotes(t *testing.T) {
 	f := &coreFixture{}
 	f.thread(7, 11, 0x10010, 0x20000)
@@ -121,9 +120,9 @@ func TestCoreMemory(t *testing.T) {
 	f := &coreFixture{}
 	f.thread(7, 11, 0x10010, 0x20000)
 	f.load(0x10000, 0x2000, elf.PF_R|elf.PF_W, append(page(1), page(2)...))
-	f.load(0x11000, 0x2000, elf.PF_R, page(9)) // this one overlaps: the one before counts
+	f.load(0x11000, 0x2000, elf.PF_R, page(9)) // overlaps the previous one, which counts
 	f.load(0x12000, 0x1000, elf.PF_R, page(3))
-	f.load(0x20000, 0x3000, elf.PF_R|elf.PF_X, page(4)) // two pages of it were not written
+	f.load(0x20000, 0x3000, elf.PF_R|elf.PF_X, page(4)) // two of its pages were not written
 	f.load(^uint64(0)-10, 0x1000, elf.PF_R, page(5))    // it wraps around
 	c := f.open(t)
 	for name, r := range map[string]struct {
@@ -178,7 +177,7 @@ func TestCoreThreads(t *testing.T) {
 	}
 }
 
-// TestCoreMaps: a part of a file may lie in no segment, or be a part of a segment. It is a mapping nevertheless.
+// TestCoreMaps: a part of a file is a mapping, even if it is in no segment, or only a part of a segment.
 func TestCoreMaps(t *testing.T) {
 	f := &coreFixture{}
 	f.thread(7, 0, 0x10010, 0x20000)
@@ -203,7 +202,7 @@ func TestCoreMaps(t *testing.T) {
 	}
 }
 
-// TestCutCore: goprof reads what is left of a core, and says that the rest is missing.
+// TestCutCore: goprof reads the remaining part of a core, and reports that the rest is missing.
 func TestCutCore(t *testing.T) {
 	f := &coreFixture{}
 	f.thread(7, 11, 0x10010, 0x20000)
@@ -267,11 +266,11 @@ func FuzzCore(f *testing.F) {
 	})
 }
 
-// mostOfSmallCore bounds what goprof may allocate for a core of less than a megabyte, whatever that core claims to
-// hold.
+// mostOfSmallCore bounds the memory that goprof may allocate for a core of less than a megabyte, whatever the core's
+// headers say.
 const mostOfSmallCore = 16 << 20
 
-// allocatesAtMost returns a function that fails the test if more bytes were allocated meanwhile.
+// allocatesAtMost returns a function that fails the test if more bytes have been allocated since.
 func allocatesAtMost(t *testing.T, most uint64) func() {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
@@ -284,7 +283,8 @@ func allocatesAtMost(t *testing.T, most uint64) func() {
 	}
 }
 
-// coreOfVDSO is a core of this process's vdso: a whole library, of 8 KB. With a name the vdso is a mapped file.
+// coreOfVDSO returns a core of this process's vdso, which is a whole library of 8 KB. If name is not empty, the vdso is
+// a mapped file with that name.
 func coreOfVDSO(f *testing.F, name string) []byte {
 	c := &coreFixture{}
 	maps, err := os.Open("/proc/self/maps")
@@ -320,7 +320,7 @@ func coreOfVDSO(f *testing.F, name string) []byte {
 	return c.bytes()
 }
 
-// sparse is a file with a beginning, and zeros up to its end.
+// sparse is a file with some bytes at its beginning, and zeros up to its end.
 type sparse struct {
 	begin      []byte
 	size, read int64
@@ -338,7 +338,7 @@ func (s *sparse) ReadAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// TestHugeCore: of a core of 100 GB, goprof reads only what it needs.
+// TestHugeCore: goprof reads only what it needs of a core of 100 GB.
 func TestHugeCore(t *testing.T) {
 	const huge = 100 << 30
 	f := &coreFixture{}

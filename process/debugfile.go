@@ -24,10 +24,10 @@ const (
 // debugSymbols looks for a separate debug file, as gdb does (GDB manual, "Debugging Information in Separate Files"): by
 // build id first, then by the name in .gnu_debuglink.
 //
-// The target chose the name in .gnu_debuglink, and its own folder. So goprof looks for that name in the target's root
-// only: a container's library /etc/libjvm.so could name "shadow", and must not lead goprof to the host's /etc/shadow. A
-// target without a root of its own has the host's root. A build id is safe in any root: it is a name of hexadecimal
-// digits in the folder for debug files.
+// The target chose the name in .gnu_debuglink, and the image's folder. So goprof looks for that name in the target's
+// root only. Otherwise a container's library /etc/libjvm.so could name "shadow", and goprof would open the host's
+// /etc/shadow. A target without a root of its own has the host's root. A build id is safe in any root, because it is a
+// name of hexadecimal digits in the folder for debug files.
 func (l *loaded) debugSymbols(f *elfFile) *symtab {
 	id := f.buildID()
 	if name := buildIDPath(id); name != "" {
@@ -81,7 +81,7 @@ func buildIDPath(id []byte) string {
 }
 
 // debugLink reads .gnu_debuglink: a file name, zeros up to a multiple of 4, and the CRC-32 of that file. ok is false if
-// the name is not plain.
+// the name is not a plain file name.
 func (f *elfFile) debugLink() (name string, sum uint32, ok bool) {
 	s := f.section(".gnu_debuglink")
 	if s == nil || s.Size > 4096 {
@@ -99,7 +99,7 @@ func (f *elfFile) debugLink() (name string, sum uint32, ok bool) {
 	return string(raw), binary.LittleEndian.Uint32(b[at:]), true
 }
 
-// checksum computes the CRC-32 of the whole file, 0 if it cannot be read.
+// checksum computes the CRC-32 of the whole file. It returns 0 if the file cannot be read.
 func (f *elfFile) checksum() uint32 {
 	h := crc32.NewIEEE()
 	if _, err := io.Copy(h, io.NewSectionReader(f.r, 0, int64(f.size))); err != nil {

@@ -5,14 +5,14 @@ import (
 	"encoding/binary"
 )
 
-// maxDynamic bounds the entries of a dynamic section; libraries have some 30.
+// maxDynamic bounds the entries of a dynamic section. Libraries have about 30.
 const maxDynamic = 1024
 
-// maxChain bounds the symbols in one bucket of a hash table; linkers aim at a few.
+// maxChain bounds the symbols in one bucket of a hash table. Linkers aim at a few.
 const maxChain = 4096
 
-// dynamic reads the dynamic section by PT_DYNAMIC, as a loader does: an image in memory has no section headers. If
-// several entries have the same tag, the last one counts.
+// dynamic reads the dynamic section. Like a loader, it uses PT_DYNAMIC, because an image in memory has no section
+// headers. If several entries have the same tag, the last one counts.
 func (f *elfFile) dynamic() map[elf.DynTag]uint64 {
 	p := f.prog(elf.PT_DYNAMIC)
 	if p == nil {
@@ -33,8 +33,8 @@ func (f *elfFile) dynamic() map[elf.DynTag]uint64 {
 	return entries
 }
 
-// dynamicSymtab finds the dynamic symbols. bias says where the image is loaded: glibc writes relocated addresses into
-// the dynamic section, musl does not.
+// dynamicSymtab finds the dynamic symbols. bias is the distance by which the image was moved: glibc writes relocated
+// addresses into the dynamic section, musl does not.
 func (f *elfFile) dynamicSymtab(bias uint64) *symtab {
 	d := f.dynamic()
 	n := f.countGNUHash(d[elf.DT_GNU_HASH], bias)
@@ -51,7 +51,6 @@ func (f *elfFile) dynamicSymtab(bias uint64) *symtab {
 	return t
 }
 
-// maxSoname bounds a DT_SONAME.
 const maxSoname = 64
 
 // soname returns a library's own name (DT_SONAME), empty if it has none.
@@ -64,7 +63,8 @@ func (f *elfFile) soname(bias uint64) string {
 	return string(cstring(f.at(d[elf.DT_STRTAB]+name, min(maxSoname, d[elf.DT_STRSZ]-name), bias), 0))
 }
 
-// at reads n bytes at an address of the file, or at one that the loader has relocated. It returns nil if it cannot.
+// at reads n bytes at addr. addr is an address of the file, or one that the loader has relocated. at returns nil if it
+// fails.
 func (f *elfFile) at(addr, n, bias uint64) []byte {
 	for _, a := range []uint64{addr, addr - bias} {
 		off, left, ok := f.offset(a)
@@ -78,7 +78,7 @@ func (f *elfFile) at(addr, n, bias uint64) []byte {
 	return nil
 }
 
-// countGNUHash finds out how many symbols there are: the chain that begins last, of the chains of all buckets, ends
+// countGNUHash counts the symbols. Each bucket has a chain of symbols, and the chain with the highest first index ends
 // with the last symbol. The hash table has four words, the Bloom filter, a word for each bucket, and a word for each
 // hashed symbol, whose lowest bit ends a chain (binutils, elflink.c).
 func (f *elfFile) countGNUHash(addr, bias uint64) uint64 {

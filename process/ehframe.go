@@ -30,11 +30,11 @@ const (
 	encIndirect = 0x80
 )
 
-// cursor reads a part of a section. From the first read beyond the end on, all reads return 0 and bad is set.
+// cursor reads a part of a section. After a read beyond the end, bad is set and all reads return 0.
 type cursor struct {
 	b    []byte
 	pos  int
-	addr uint64 // of b[0]
+	addr uint64 // the address of b[0]
 	bad  bool
 }
 
@@ -112,8 +112,8 @@ func (c *cursor) value(enc uint8) uint64 {
 	return 0
 }
 
-// pointer reads an encoded pointer. Pointers that are relative to data count from data. Indirect pointers are refused:
-// they would have to be read from the target's relocated data, and no table of code addresses has them.
+// pointer reads an encoded pointer. Pointers that are relative to data are added to data. Indirect pointers are
+// refused. They would have to be read from the target's relocated data, and no table of code addresses has them.
 func (c *cursor) pointer(enc uint8, data uint64) uint64 {
 	at := c.addr + uint64(c.pos)
 	v := c.value(enc)
@@ -135,8 +135,8 @@ type cie struct {
 	dataAlign int64
 	ra        uint64
 	fdeEnc    uint8
-	augmented bool // FDEs have augmentation data of their own
-	signal    bool // 'S': the frames are trampolines of signal handlers
+	augmented bool // its FDEs have augmentation data of their own
+	signal    bool // 'S': a frame of a signal handler's trampoline
 	program   []byte
 }
 
@@ -148,7 +148,7 @@ type fde struct {
 }
 
 // entry returns the CIE or FDE at an offset of the section, without its length (LSB Core, "The .eh_frame section").
-// kind is the field behind the length: 0 in a CIE, the distance back to its CIE in an FDE. next is the offset of the
+// kind is the field after the length: 0 in a CIE, the distance back to its CIE in an FDE. next is the offset of the
 // next entry, 0 at the end.
 func entry(section []byte, addr uint64, off uint64) (c cursor, kind uint64, kindAt, next uint64) {
 	if off >= uint64(len(section)) {
@@ -160,12 +160,12 @@ func entry(section []byte, addr uint64, off uint64) (c cursor, kind uint64, kind
 		n = c.u64()
 	}
 	if c.bad || n < 4 || n > uint64(c.left()) {
-		return cursor{bad: true}, 0, 0, 0 // also the zero that ends the section
+		return cursor{bad: true}, 0, 0, 0 // also the zero at the end of the section
 	}
 	next = off + uint64(c.pos) + n
 	kindAt = off + uint64(c.pos)
 	c.b = c.b[:uint64(c.pos)+n]
-	// In .eh_frame this field has 4 bytes also behind a 64-bit length.
+	// In .eh_frame this field has 4 bytes, even after a 64-bit length.
 	return c, uint64(c.u32()), kindAt, next
 }
 
@@ -211,9 +211,9 @@ func (t *cfiTable) readAugmentation(e *cie, aug []byte, c *cursor) error {
 	c.take(int(n))
 	for _, letter := range aug[1:] {
 		switch letter {
-		case 'R': // how FDEs write addresses
+		case 'R': // the encoding of addresses in FDEs
 			e.fdeEnc = data.u8()
-		case 'L': // how they write the place of exception tables
+		case 'L': // the encoding of the address of exception tables
 			data.u8()
 		case 'P': // personality routine: encoding and pointer
 			data.value(data.u8())

@@ -10,11 +10,9 @@ import (
 	"iter"
 )
 
-// ErrBadELF says that a file or image is not well-formed ELF.
 var ErrBadELF = errors.New("process: malformed ELF")
 
-// Limits on what is read of an ELF file. libjvm.so with full symbols has 40 sections and 70,000 symbols (2 MB, with 4
-// MB of names).
+// Limits for ELF files. A libjvm.so with full symbols has 40 sections and 70,000 symbols (2 MB, with 4 MB of names).
 const (
 	maxProgs    = 256
 	maxSections = 4096
@@ -43,7 +41,8 @@ type elfSection struct {
 	name string
 }
 
-// readELF reads the headers of an ELF file of that size. All later reads take from the budget too; nil is unlimited.
+// readELF reads the headers of an ELF file of that size. All later reads also take from the budget. A nil budget is
+// unlimited.
 func readELF(r io.ReaderAt, size int64, budget *readBudget) (*elfFile, error) {
 	f := &elfFile{r: r, size: uint64(max(size, 0)), budget: budget}
 	var h elf.Header64
@@ -66,7 +65,7 @@ func readELF(r io.ReaderAt, size int64, budget *readBudget) (*elfFile, error) {
 	return f, nil
 }
 
-// readSections reads the section headers, if there are any: an image in memory has none.
+// readSections reads the section headers, if there are any. An image in memory has none.
 func (f *elfFile) readSections(h *elf.Header64) {
 	if h.Shnum == 0 || h.Shnum > maxSections || h.Shentsize != 64 || h.Shstrndx >= h.Shnum {
 		return
@@ -114,7 +113,7 @@ func (f *elfFile) decode(off, n uint64, into any) error {
 	return err
 }
 
-// bytes reads a part of the file. Callers share the result, and must not write into it.
+// bytes reads a part of the file. The result is shared and must not be written to.
 func (f *elfFile) bytes(off, n uint64) ([]byte, error) {
 	if off > f.size || n > f.size-off {
 		return nil, fmt.Errorf("%w: %d bytes at %#x of %d", ErrBadELF, n, off, f.size)
@@ -141,8 +140,8 @@ func (f *elfFile) section(name string) *elfSection {
 	return nil
 }
 
-// data reads a section. It returns an error if the section is compressed, or has no bytes (.bss, in debug files others,
-// too).
+// data reads a section. It returns an error if the section is compressed, or has no bytes (as .bss, or other sections
+// in debug files).
 func (f *elfFile) data(s *elfSection) ([]byte, error) {
 	if s == nil || elf.SectionType(s.Type) == elf.SHT_NOBITS || elf.SectionFlag(s.Flags)&elf.SHF_COMPRESSED != 0 {
 		return nil, fmt.Errorf("%w: no such section", ErrBadELF)
@@ -150,8 +149,8 @@ func (f *elfFile) data(s *elfSection) ([]byte, error) {
 	return f.bytes(s.Off, s.Size)
 }
 
-// offset translates an address of the file to an offset in the file. left is how many bytes of the segment follow
-// there.
+// offset translates an address of the file to an offset in the file. left is the number of bytes of the segment from
+// there on.
 func (f *elfFile) offset(addr uint64) (off, left uint64, ok bool) {
 	for i := range f.progs {
 		p := &f.progs[i]
@@ -172,21 +171,21 @@ func (f *elfFile) prog(t elf.ProgType) *elf.Prog64 {
 	return nil
 }
 
-// bias returns what to add to the file's addresses where its bytes from offset on are mapped at start.
+// bias returns the number to add to the file's addresses. The file's bytes from offset on are mapped at start.
 func (f *elfFile) bias(start, offset, size uint64) (uint64, bool) {
 	for i := range f.progs {
 		p := &f.progs[i]
 		if elf.ProgType(p.Type) == elf.PT_LOAD && elf.ProgFlag(p.Flags)&elf.PF_X != 0 &&
 			p.Off < offset+size && offset < p.Off+p.Filesz {
-			// A loader maps whole pages: start-offset is where the file's byte 0 would be.
+			// A loader maps whole pages: start-offset is the address that the file's byte 0 would have.
 			return start - offset + p.Off - p.Vaddr, true
 		}
 	}
 	return 0, false
 }
 
-// buildID returns the file's build id, nil if it has none. It prefers the section: the program headers of a debug file
-// describe the program.
+// buildID returns the file's build id, nil if it has none. It prefers the section, because the program headers of a
+// debug file describe the program.
 func (f *elfFile) buildID() []byte {
 	if s := f.section(".note.gnu.build-id"); s != nil && s.Size <= maxNotes {
 		if b, err := f.data(s); err == nil {
@@ -217,8 +216,8 @@ func findBuildID(b []byte) []byte {
 	return nil
 }
 
-// notesOf iterates over the contents of an owner's ELF notes of a kind (gABI, "Note Section"): three words, then name
-// and content, each padded to 4 bytes.
+// notesOf iterates over the contents of an owner's ELF notes of a kind (gABI, "Note Section"). A note has three words,
+// and then name and content, each padded to 4 bytes.
 func notesOf(b []byte, owner string, kind uint32) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(b) >= 12 {
@@ -238,8 +237,8 @@ func notesOf(b []byte, owner string, kind uint32) iter.Seq[[]byte] {
 	}
 }
 
-// LoadsNothing reports whether an ELF file of that size is a program that is complete in itself, as those of Go are: it
-// names no program that loads it, and no libraries.
+// LoadsNothing reports whether an ELF file of that size is a program that is complete in itself, as Go programs are.
+// Such a program names no loader and no libraries.
 func LoadsNothing(r io.ReaderAt, size int64) bool {
 	f, err := readELF(r, size, nil)
 	return err == nil && f.typ == elf.ET_EXEC && f.prog(elf.PT_INTERP) == nil && f.prog(elf.PT_DYNAMIC) == nil

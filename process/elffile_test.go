@@ -56,7 +56,7 @@ func TestReadELFAgainstDebugELF(t *testing.T) {
 	}
 }
 
-// fuzzFiles gives the fuzzer's bytes as the image, and as each debug file.
+// fuzzFiles returns the fuzzer's bytes as the image, and as each debug file.
 type fuzzFiles struct {
 	arrayMemory
 	b []byte
@@ -73,7 +73,7 @@ func (f *fuzzFiles) openImage(*group) (imageFile, int64, error) {
 func (f *fuzzFiles) openDebug(string, debugRoot) (imageFile, int64, error) { return f.openImage(nil) }
 func (f *fuzzFiles) inRoot(path string) string                             { return path }
 
-// FuzzELF loads a hostile file as an image and asks all questions about it.
+// FuzzELF loads a hostile file as an image, and calls all functions on it.
 func FuzzELF(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 1<<20 {
@@ -93,7 +93,7 @@ func FuzzELF(f *testing.F) {
 			l.markers([]byte{0x90})
 		})
 		if errors.Is(panicked, errPanicked) {
-			t.Fatal(panicked) // with has caught the panic; the fuzzer must see it
+			t.Fatal(panicked) // with has recovered from the panic, but the fuzzer must see it
 		}
 		for _, pc := range []uint64{0x10000, 0x10100, 0x11000, 0x12345} {
 			l.code(pc, pc)

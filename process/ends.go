@@ -10,23 +10,23 @@ import (
 	"goprof/arch"
 )
 
-// ErrNoEnds says that it is not known where a function ends.
+// ErrNoEnds: not all ends of a function are known.
 var ErrNoEnds = errors.New("process: not all instructions are known with which the function ends")
 
 const (
 	maxEndCode   = 16 << 20 // bytes of an image's code
-	maxEndPieces = 16       // of one function: its cold part, and functions to which it jumps
+	maxEndPieces = 16       // of one function: its cold part, and functions that it jumps to
 	maxEndPiece  = 64 << 10 // bytes of a piece
-	maxEnds      = 256      // of one function
-	maxStub      = 4        // instructions of a stub of the linker before its jump
+	maxEnds      = 256      // ends of one function
+	maxStub      = 4        // instructions of a linker's stub before its jump
 )
 
 // Ends finds the instructions with which a function ends: its returns, and jumps that leave the image. If a function
-// jumps to another function, it has the ends of the other one, too.
+// jumps to another function, the ends of that function are included.
 //
 // Ends reads the code from the file, because the code in memory may have another profiler's breakpoints. It decodes
 // each instruction, up to the function's end in the unwind information. It returns ErrNoEnds if it does not know an
-// instruction, or if a branch leads into the middle of one: a breakpoint there would be fatal.
+// instruction, or if a branch leads into the middle of an instruction, because a wrong breakpoint would be fatal.
 func (p *Process) Ends(f Function) (returns, leaves []Function, err error) {
 	if !p.lock() {
 		return nil, nil, ErrSilent
@@ -45,10 +45,9 @@ func (p *Process) Ends(f Function) (returns, leaves []Function, err error) {
 	return e.functions(e.returns, f.Symbol), e.functions(e.leaves, f.Symbol), err
 }
 
-// Enter finds the first instruction of a function that is neither a comparison nor without effect. There the arguments
-// and the stack pointer are still as at the beginning. A probe there is cheaper: the kernel needs a second trap to step
-// over a comparison, and none for a branch or a push (arch/x86/kernel/uprobes.c, branch_setup_xol_ops,
-// push_setup_xol_ops).
+// Enter finds the first instruction of a function that is neither a comparison nor a no-op. The arguments and the stack
+// pointer are still unchanged there. A probe at a comparison costs more: the kernel needs a second trap to step over
+// it, and none for a branch or a push (arch/x86/kernel/uprobes.c, branch_setup_xol_ops, push_setup_xol_ops).
 func (p *Process) Enter(f Function) Function {
 	if !p.lock() {
 		return f
@@ -75,7 +74,6 @@ func (p *Process) Enter(f Function) Function {
 	return f
 }
 
-// maxSkipped bounds the instructions that Enter skips.
 const maxSkipped = 4
 
 func (p *Process) codeOf(f Function) (e *endFinder, err error) {
@@ -102,10 +100,10 @@ type endFinder struct {
 	l       *loaded
 	cpu     *arch.CPU
 	code    []byte // the mapping with the function
-	start   uint64 // the file's address of code
+	start   uint64 // the address of code in the file
 	pieces  []fde
 	known   map[uint32]bool // where instructions begin
-	targets []uint32        // of branches
+	targets []uint32        // targets of branches
 	returns []uint64        // addresses in the file
 	leaves  []uint64
 }
@@ -120,10 +118,10 @@ func (e *endFinder) find(f Function) error {
 	return nil
 }
 
-// readAll reads all pieces. It returns false if a branch leads to no instruction that was read.
+// readAll reads all pieces. It returns false if a branch leads to an address that is not a known instruction.
 func (e *endFinder) readAll() bool {
 	e.known = map[uint32]bool{}
-	for i := 0; i < len(e.pieces); i++ { // reading a piece may add pieces
+	for i := 0; i < len(e.pieces); i++ { // reading a piece may add pieces to the list
 		if !e.read(e.pieces[i]) {
 			return false
 		}
@@ -131,7 +129,7 @@ func (e *endFinder) readAll() bool {
 	return !slices.ContainsFunc(e.targets, func(to uint32) bool { return !e.known[to] })
 }
 
-// add adds the piece of code at an address. It returns false if the piece is not known.
+// add adds the piece of code at an address. It returns false if there is no such piece.
 func (e *endFinder) add(addr uint64) bool {
 	if slices.ContainsFunc(e.pieces, func(o fde) bool { return addr-o.start < o.size }) {
 		return true
@@ -166,7 +164,7 @@ func (e *endFinder) read(piece fde) bool {
 		case in.Flow == arch.FlowJump && (!in.HasTarget || away && e.isStub(in.Target)):
 			e.leaves = append(e.leaves, here)
 		case jumps && (!in.HasTarget || away && (e.isStub(in.Target) || !e.add(e.start+uint64(in.Target)))):
-			return false // a branch that leaves the image: a hit would not show whether it is taken; or an unknown piece
+			return false // it is not known whether a branch out of the image is taken; or the piece is not known
 		case jumps:
 			e.targets = append(e.targets, in.Target)
 		}
@@ -175,7 +173,8 @@ func (e *endFinder) read(piece fde) bool {
 	return at == end
 }
 
-// isStub reports whether code jumps to another image: a few instructions, and a jump to a computed address.
+// isStub reports whether the code at an offset jumps to another image: a few instructions, and a jump to a computed
+// address.
 func (e *endFinder) isStub(at uint32) bool {
 	for range maxStub {
 		var in arch.Inst

@@ -17,13 +17,13 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestEndsOfCode: what is not sure to be an instruction, and what has too many ends, is refused.
+// TestEndsOfCode: code is refused if some bytes may not be an instruction, or if there are too many ends.
 func TestEndsOfCode(t *testing.T) {
 	for _, c := range []struct {
 		name            string
 		code            string
-		second          int // where a second piece begins
-		returns, leaves int // 0 of both: refused
+		second          int // offset of the second piece
+		returns, leaves int // both 0: refused
 	}{
 		{"a return", "\xc3", 0, 1, 0},
 		{"a branch into an instruction", "\x74\x01\xb8\xc3\x00\x00\x00\xc3", 0, 0, 0},
@@ -54,8 +54,8 @@ func TestEndsOfCode(t *testing.T) {
 // dumpedReturn is a line of objdump: "   98a30:	ret".
 var dumpedReturn = regexp.MustCompile(`(?m)^ *([0-9a-f]+):\s+(?:repz |bnd )?ret\b`)
 
-// TestEnds: of functions of the C library as many returns are found as objdump shows, at the same places. Some have
-// none of their own: they go on in another function.
+// TestEnds: functions of the C library have returns at the same addresses as in objdump's output. Some functions have
+// no return of their own, and continue in another function.
 func TestEnds(t *testing.T) {
 	jvmtest.NotQuick(t, jvmtest.StartsTool)
 	if _, err := exec.LookPath("objdump"); err != nil {
@@ -88,7 +88,7 @@ func TestEnds(t *testing.T) {
 		}
 		var got, want []uint64
 		for _, r := range returns {
-			if at := r.Addr - l.Bias; at-piece.start < piece.size { // not of its cold part, nor where it goes on
+			if at := r.Addr - l.Bias; at-piece.start < piece.size { // not in its cold part or another function
 				got = append(got, at)
 			}
 		}

@@ -7,33 +7,33 @@ import (
 	"goprof/arch"
 )
 
-// exportedLocal is a thread-local variable of an image, and the words by which its code finds the variable.
+// exportedLocal is a thread-local variable of an image, and the words with which its code finds the variable.
 type exportedLocal struct {
-	offset   uint64 // in the image's block
+	offset   uint64 // offset in the image's block
 	kind     localKind
 	words    uint64 // their address
-	alone    bool   // no other library's variable can take its place
+	alone    bool   // no other library's variable can replace it
 	distance int64  // of a localProgram
 }
 
 const (
-	// maxRelocations bounds the bytes of one table of relocations. libLLVM, the largest of Debian's, has 7 MB.
+	// maxRelocations bounds the bytes of one table of relocations. libLLVM, the largest library of Debian, has 7 MB.
 	maxRelocations = 32 << 20
 	relaSize       = 24 // sizeof(Elf64_Rela)
 )
 
-// localKind is how code finds a variable.
+// localKind is the way in which code finds a variable.
 type localKind uint8
 
 const (
 	localNone       localKind = iota
 	localPointer              // one word: the distance from the thread pointer
-	localProgram              // no words: the linker knew the distance
+	localProgram              // no words: the linker knows the distance
 	localDescriptor           // two words: a function, and its argument
 	localModule               // two words: module and offset
 )
 
-// exported returns the image's own variable of that name, nil if there is none. It keeps the result.
+// exported returns the image's own variable of that name, nil if there is none. It caches the result.
 func (l *loaded) exported(name string, layout *arch.LocalsLayout) *exportedLocal {
 	if l.hasLocal {
 		return l.local
@@ -58,8 +58,8 @@ func (l *loaded) exported(name string, layout *arch.LocalsLayout) *exportedLocal
 	return l.local
 }
 
-// mayExportLocals reports whether the image may have thread-local variables, by its headers in memory. It opens no
-// file.
+// mayExportLocals reports whether the image may have thread-local variables. It reads the headers in memory, and opens
+// no file.
 func (l *loaded) mayExportLocals() bool {
 	f, err := readELF(&mappedFile{l.files, l.all}, l.mappedSize(), l.budget)
 	return err != nil || f.prog(elf.PT_TLS) != nil
@@ -96,7 +96,7 @@ func (v *exportedLocal) find(f *elfFile, bias uint64, number uint32, layout *arc
 	}
 }
 
-// relocations reads a table of relocations, and keeps the words that the linker fills in for this variable.
+// relocations reads a table of relocations, and keeps the words that the linker fills in for v.
 func (v *exportedLocal) relocations(b []byte, bias uint64, number uint32, layout *arch.LocalsLayout) {
 	for ; len(b) >= relaSize; b = b[relaSize:] {
 		info, addend := binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])
@@ -110,7 +110,7 @@ func (v *exportedLocal) relocations(b []byte, bias uint64, number uint32, layout
 			kind = localModule
 		}
 		symbol := uint32(info >> 32)
-		// A module is the same for all variables of the library.
+		// All variables of the library have the same module.
 		ours := symbol == number && addend == 0 || symbol == 0 && (addend == v.offset || kind == localModule)
 		if kind != localNone && ours && (v.kind == localNone || kind < v.kind) {
 			v.kind, v.words, v.alone = kind, bias+binary.LittleEndian.Uint64(b), symbol == 0

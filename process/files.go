@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// A file of the target may lie on a file system that does not answer: NFS, FUSE, a dead disk. Then opening or reading
-// the file never returns. So each such call has its own goroutine, which is abandoned after fileLimit. From then on
-// goprof opens no file of that file system, and no file at all once mostHung calls hang.
+// A file of the target may be on a file system that does not answer: NFS, FUSE, a dead disk. Then opening or reading
+// the file never returns. So each such call has its own goroutine, which is abandoned after fileLimit. After that,
+// goprof opens no file of that file system. If mostHung calls hang, it opens no file at all.
 
 const (
-	// fileLimit is how long one open, or one read of filePiece bytes, may take.
+	// fileLimit is the longest time for an open, or for a read of filePiece bytes.
 	fileLimit = 2 * time.Second
 	filePiece = 256 << 10
-	// mostHung bounds the calls that hang, for all processes together. Each of them keeps an OS thread.
+	// mostHung bounds the calls that hang, over all processes. Each of them keeps an OS thread.
 	mostHung = 16
 )
 
 var hungCalls atomic.Int64
 
-// deadFiles are the devices of file systems that have not answered. 0 stands for files whose device is not known.
+// deadFiles has the devices of file systems that have not answered. 0 stands for files on unknown devices.
 type deadFiles map[uint64]bool
 
 // within runs f, and reports whether f ended in time.
@@ -59,7 +59,7 @@ func (p patientFiles) openDebug(path string, where debugRoot) (imageFile, int64,
 	return p.open(0, func() (imageFile, int64, error) { return p.Process.openDebug(path, where) })
 }
 
-// open opens a file. If that takes too long, it returns ErrSilent, and from then on the file's device counts as dead.
+// open opens a file. If that takes too long, it returns ErrSilent, and marks the file's device as dead.
 func (p patientFiles) open(dev uint64, do func() (imageFile, int64, error)) (imageFile, int64, error) {
 	if p.dead[dev] {
 		return nil, 0, ErrSilent
@@ -90,7 +90,7 @@ func (p patientFiles) open(dev uint64, do func() (imageFile, int64, error)) (ima
 	return &patientFile{imageFile: o.file, dev: dev, dead: p.dead}, o.size, nil
 }
 
-// patientFile is a file whose reads return within fileLimit, perhaps with ErrSilent.
+// patientFile is a file whose reads return within fileLimit, or fail with ErrSilent.
 type patientFile struct {
 	imageFile
 	dev  uint64
@@ -115,7 +115,7 @@ func (f *patientFile) readPiece(b []byte, at int64) (int, error) {
 		return 0, ErrSilent
 	}
 	buf := readBuffers.Get().(*[filePiece]byte)
-	own := buf[:len(b)] // a read that ends too late must not write into the caller's b
+	own := buf[:len(b)] // a read that ends too late must not write into the caller's buf
 	var got int
 	var err error
 	if !within(fileLimit, func() { got, err = f.imageFile.ReadAt(own, at) }) {

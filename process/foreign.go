@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A target controls the paths and the kinds of its files. So goprof opens each file to which a target leads with
+// A target controls the paths and the kinds of its files. So goprof opens each file that a target names with
 // openForeign only (TestOneWayToOpen).
 
 var (
@@ -21,7 +21,7 @@ var (
 )
 
 const (
-	// hostRoot is goprof's own root. There goprof opens only files whose names it has made itself (of a build id).
+	// hostRoot is goprof's own root. goprof opens only files there whose names it has made itself (from a build id).
 	hostRoot = "/"
 	// kernelLink stands for a path that is a link in /proc, made by the kernel for one file. No process can change the
 	// link.
@@ -29,7 +29,7 @@ const (
 )
 
 // OpenKernelLink opens the regular file behind a link of /proc such as /proc/PID/exe. The link leads to the file that
-// the process has mapped, wherever that file lies.
+// the process has mapped, wherever that file is.
 func OpenKernelLink(link string) (*os.File, int64, error) { return openForeign(kernelLink, link) }
 
 // OpenInside opens a file by its path in a process's root, for example a container's configuration.
@@ -37,7 +37,7 @@ func OpenInside(pid int, path string) (*os.File, int64, error) {
 	return openForeign(fmt.Sprintf("/proc/%d/root", pid), path)
 }
 
-// ReadInside reads a file by its path in a process's root. A file of more than most bytes is an error.
+// ReadInside reads a file by its path in a process's root. It returns an error if the file has more than most bytes.
 func ReadInside(pid int, path string, most int) ([]byte, error) {
 	f, _, err := OpenInside(pid, path)
 	if err != nil {
@@ -58,9 +58,9 @@ func OpenInFolder(pid int, name string) (*os.File, int64, error) {
 
 // openForeign opens a regular file for reading. Links, ".." and absolute paths stay below root (RESOLVE_IN_ROOT). Links
 // of /proc, which could lead out of it, are refused (RESOLVE_NO_MAGICLINKS). goprof opens the file twice. The first
-// descriptor only names the file (O_PATH), and goprof checks that it is a regular file: opening a pipe may block, and
-// opening a device may have effects. The second descriptor, for reading, is opened through the first. So the file
-// cannot be exchanged in between.
+// descriptor only names the file (O_PATH). goprof uses it to check that this is a regular file, because opening a pipe
+// may block, and opening a device may have effects. The second descriptor, for reading, is opened through the first. So
+// the file cannot be replaced in between.
 func openForeign(root, path string) (*os.File, int64, error) {
 	fd, err := findForeign(root, path)
 	if err != nil {
@@ -81,7 +81,7 @@ func openForeign(root, path string) (*os.File, int64, error) {
 	return f, st.Size, nil
 }
 
-// ListInside returns up to most names in a folder of a process's root.
+// ListInside returns up to most names in a folder in a process's root.
 func ListInside(pid int, folder string, most int) ([]string, error) {
 	fd, err := findForeign(fmt.Sprintf("/proc/%d/root", pid), folder)
 	if err != nil {
@@ -105,10 +105,10 @@ func reopen(fd, flags int) (*os.File, error) {
 	return os.OpenFile("/proc/self/fd/"+strconv.Itoa(fd), os.O_RDONLY|unix.O_CLOEXEC|flags, 0)
 }
 
-// openat2 is a variable so that tests can do without it.
+// openat2 is a variable so that tests can replace it.
 var openat2 = unix.Openat2
 
-// findForeign returns a descriptor that names the file and opens nothing.
+// findForeign returns a descriptor that names the file but does not open it.
 func findForeign(root, path string) (int, error) {
 	if root == kernelLink {
 		return unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
@@ -122,7 +122,7 @@ func findForeign(root, path string) (int, error) {
 		Flags:   unix.O_PATH | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
 	})
-	if err == unix.ENOSYS || err == unix.EPERM { // a kernel before Linux 5.6, or a filter
+	if err == unix.ENOSYS || err == unix.EPERM { // Linux before 5.6, or a seccomp filter
 		fd, err = walkForeign(dir, path)
 	}
 	if err != nil {
@@ -131,7 +131,7 @@ func findForeign(root, path string) (int, error) {
 	return fd, nil
 }
 
-// isKernels reports whether a file lies in a file system whose contents the kernel makes during a read. Such a read may
+// isKernels reports whether a file is in a file system whose contents the kernel makes at each read. Such a read may
 // block (trace_pipe), take data from other readers (kmsg) or never end.
 func isKernels(fd int) bool {
 	var fs unix.Statfs_t

@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	maxWalkLinks = 40   // as many as the kernel follows (include/linux/namei.h, MAXSYMLINKS)
-	maxWalkNames = 4096 // names of a path together with those of the links on the way
+	maxWalkLinks = 40   // the kernel's own limit (include/linux/namei.h, MAXSYMLINKS)
+	maxWalkNames = 4096 // names of a path, including those of the links on the way
 )
 
 // foreignWalk follows a path name by name, by the rules of openat2 with RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS. It
 // is for kernels and seccomp filters without openat2.
 //
-// For ".." the walk returns to the parent's descriptor. So moving a folder meanwhile cannot lead the walk out of the
-// root. The walk reads and follows links itself: the kernel follows none.
+// At ".." the walk returns to the parent's descriptor. So it cannot leave the root, even if a folder is moved during
+// the walk. The walk reads and follows links itself: the kernel follows none.
 type foreignWalk struct {
 	root  int
-	below []int // the descriptors of the names below root that lead to where the walk is
+	below []int // the descriptors of the names from root to the present one
 	names []string
 	links int
-	file  bool // the walk is at something that is no folder
+	file  bool // the walk has reached something that is not a folder
 }
 
 // walkForeign returns a descriptor that names the file at path below root.
@@ -60,7 +60,7 @@ func (w *foreignWalk) at() int {
 	return w.root
 }
 
-// enter goes to a name. If the name is a link, it puts the link's path before the names that are left.
+// enter goes to a name. If the name is a link, it inserts the link's path before the remaining names.
 func (w *foreignWalk) enter(name string) error {
 	fd, err := unix.Openat(w.at(), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

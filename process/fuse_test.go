@@ -17,13 +17,13 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// fuseFile is a file system with one file. A test serves it by hand (include/uapi/linux/fuse.h), until it answers no
-// more.
+// fuseFile is a file system with one file. A test answers its requests itself (include/uapi/linux/fuse.h), until it
+// stops answering.
 type fuseFile struct {
 	path   string
 	bytes  []byte
 	silent atomic.Bool
-	asked  atomic.Int64 // requests without an answer
+	asked  atomic.Int64 // requests that got no answer
 	fd     int
 }
 
@@ -72,7 +72,7 @@ func (f *fuseFile) serve() {
 		}
 		if f.silent.Load() {
 			switch binary.LittleEndian.Uint32(request[4:]) {
-			case fuseForget, fuseBatchForget, fuseInterrupt: // these are the kernel's own: they do not look at the file
+			case fuseForget, fuseBatchForget, fuseInterrupt: // the kernel sends these by itself
 			default:
 				f.asked.Add(1)
 			}
@@ -118,7 +118,7 @@ func (f *fuseFile) answer(request []byte) {
 	unix.Write(f.fd, append(reply, out...))
 }
 
-// attr is a struct fuse_attr, of the root or of the file. The kernel may not keep it, so each look asks again.
+// attr returns a struct fuse_attr, of the root or of the file. The kernel may not cache it, so it asks each time.
 func (f *fuseFile) attr(root bool) []byte {
 	le := binary.LittleEndian
 	b := make([]byte, 88)
@@ -133,7 +133,7 @@ func (f *fuseFile) attr(root bool) []byte {
 	return b
 }
 
-// cLoads loads a library. It prints where the library's function "slow" and its own "main" are.
+// cLoads loads a library. It prints the addresses of the library's function "slow" and of its own "main".
 const cLoads = `
 #include <dlfcn.h>
 #include <stdio.h>
@@ -146,7 +146,6 @@ int main(int argc, char **argv) {
 	for (;;) pause();
 }`
 
-// compileC compiles a C program.
 func compileC(t testing.TB, source string, options ...string) string {
 	t.Helper()
 	return compileWith(t, "gcc", source, options...)
@@ -170,7 +169,7 @@ func compileWith(t testing.TB, compiler, source string, options ...string) strin
 	return out
 }
 
-// TestSilentFile: an image lies on a file system that answers no more.
+// TestSilentFile: an image is on a file system that has stopped answering.
 func TestSilentFile(t *testing.T) {
 	library := compileC(t, `int slow(int a) { return a + 1; }`, "-shared", "-fPIC")
 	bytes, err := os.ReadFile(library)

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// Globals returns symbols of the first image of that file name, by address: up to most symbols whose names begin with
-// prefix. It reads the full symbol table only.
+// Globals returns symbols of the first image with that file name, by address: up to most symbols with names that begin
+// with prefix. It reads the full symbol table only.
 func (p *Process) Globals(image, prefix string, most int) (map[uint64]string, error) {
 	if !p.lock() {
 		return nil, ErrSilent

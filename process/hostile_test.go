@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestNamesAreCut: many symbols may share one string of megabytes. The Code of each pc holds the name of its symbol.
+// TestNamesAreCut: many symbols may share one string of megabytes, and the Code of each pc has the name of its symbol.
 func TestNamesAreCut(t *testing.T) {
 	names := append(make([]byte, 1), bytes.Repeat([]byte("x"), 1<<20)...)
 	if got := len(cstring(names, 1)); got != maxName {

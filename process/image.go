@@ -8,9 +8,9 @@ import (
 // group is the mappings of one loaded file.
 type group struct {
 	Image
-	first Mapping // the lowest one
+	first Mapping // the lowest mapping
 	all   []Mapping
-	exec  []Mapping // those that can be executed
+	exec  []Mapping // mappings that can be executed
 }
 
 // maxPieces bounds the mappings of one file. mprotect may have split them.
@@ -19,8 +19,8 @@ const maxPieces = 64
 // vdsoName is the kernel's name for the image that it maps into each process.
 const vdsoName = "[vdso]"
 
-// groupImages returns up to most mapped files with executable mappings. A loader maps a file's segments in order,
-// beginning with the start of the file. The same file may be loaded more than once.
+// groupImages returns up to most mapped files that have executable mappings. A loader maps a file's segments in order,
+// and the first one begins at offset 0. The same file may be loaded more than once.
 func groupImages(ms []Mapping, most int) []group {
 	var groups []group
 	var g group
@@ -34,7 +34,7 @@ func groupImages(ms []Mapping, most int) []group {
 	}
 	for _, m := range ms {
 		if m.Inode == 0 && m.Path != vdsoName {
-			continue // anonymous memory, such as a .bss between two segments, does not end a file
+			continue // anonymous memory between segments, such as a .bss, does not end a file
 		}
 		f := &g.first
 		if m.Dev != f.Dev || m.Inode != f.Inode || m.Path != f.Path ||

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// space is an address space: its mappings, the images in them, and the kept results of Code. A live process and a core
+// space is an address space: its mappings, the images in them, and cached results of Code. A live process and a core
 // file each have a space, but read mappings and open files in different ways.
 type space struct {
 	mappings  []Mapping
@@ -30,7 +30,7 @@ func (s *space) newLoaded(g *group, files imageFiles) *loaded {
 	return &loaded{group: *g, files: files, budget: &readBudget{left: maxProcessTables, from: &s.tables}, sums: &s.sums}
 }
 
-// setImages sets the images. It keeps the loaded of images that are still mapped.
+// setImages sets the images. Images that are still mapped keep their loaded.
 func (s *space) setImages(groups []group, newLoaded func(*group) *loaded) {
 	changed := len(s.images) != len(groups)
 	old := make(map[uint64]*loaded, len(s.images)) // there may be tens of thousands
@@ -66,7 +66,7 @@ func (s *space) setImages(groups []group, newLoaded func(*group) *loaded) {
 	s.gen.Add(1)
 }
 
-// codeAt implements Target.Code. again reads the mappings once more if they may be old, and reports whether it has.
+// codeAt implements Target.Code. If the mappings may be old, again reads them once more and returns true.
 func (s *space) codeAt(pc uint64, exact bool, again func() bool) (Code, bool) {
 	key := codeKey{pc, exact}
 	if c, ok := s.codes.get(key); ok {
@@ -74,7 +74,7 @@ func (s *space) codeAt(pc uint64, exact bool, again func() bool) (Code, bool) {
 	}
 	at := pc
 	if !exact {
-		at-- // the call instruction: the address that it returns to may belong to the next function
+		at-- // the call instruction, because the return address may belong to the next function
 	}
 	l, ok := findExec(s.exec, at)
 	if !ok && again() {
@@ -88,11 +88,11 @@ func (s *space) codeAt(pc uint64, exact bool, again func() bool) (Code, bool) {
 	return c, true
 }
 
-// JITCode is the Image of code that lies in no file, because the program has made the code itself: a JIT compiler in a
-// native library (V8, wasmtime, regular expressions), or libffi for a callback.
+// JITCode is the Image of code that is in no file, because the program has made the code itself. This may be a JIT
+// compiler in a native library (V8, wasmtime, regular expressions), or libffi for a callback.
 const JITCode = "JIT code"
 
-// codeOfNoFile returns the Code of an address in executable memory that belongs to no file. The result is not kept,
+// codeOfNoFile returns the Code of an address in executable memory that belongs to no file. The result is not cached,
 // because such memory comes and goes without a new Generation.
 func (s *space) codeOfNoFile(pc, at uint64) (Code, bool) {
 	m, ok := findMapping(s.mappings, at)
@@ -103,7 +103,7 @@ func (s *space) codeOfNoFile(pc, at uint64) (Code, bool) {
 }
 
 // ofKernel reports whether the kernel has made the mapping and its contents: [vsyscall], [uprobes], [vdso]. The heap,
-// the stack and memory with a name of the program's are not the kernel's (get_vma_name in fs/proc/task_mmu.c).
+// the stack and memory that the program has named do not count (get_vma_name in fs/proc/task_mmu.c).
 func (m *Mapping) ofKernel() bool {
 	return strings.HasPrefix(m.Path, "[") && !strings.HasPrefix(m.Path, "[anon") && m.Path != "[heap]" &&
 		m.Path != "[stack]"

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// mayImport is the order of the house: imports point down only. A package of this module that is not listed may
+// mayImport has the order of the packages: imports point down only. A package of this module that is not listed may
 // import nothing, and fails the test.
 var mayImport = map[string][]string{
 	"goprof/arch":               {},
@@ -193,7 +193,7 @@ var mayImport = map[string][]string{
 		"goprof/profile/resource",
 	},
 
-	// These write a recording in the order of time.
+	// These write a recording in time order.
 	"goprof/output/timeline":   {"goprof/output", "goprof/output/recording", "goprof/profile", "goprof/profile/naming"},
 	"goprof/output/speedscope": {"goprof/output/recording", "goprof/output/timeline"},
 	"goprof/output/firefox":    {"goprof/output", "goprof/output/recording", "goprof/output/timeline", "goprof/profile"},
@@ -206,8 +206,7 @@ func isCommand(pkg string) bool {
 	return slices.ContainsFunc(commands, func(prefix string) bool { return strings.HasPrefix(pkg, prefix) })
 }
 
-// helpers are packages that only tests use. They may import any package. Packages of the program may not import
-// them.
+// helpers are packages that only tests use. They may import any package. Packages of the program must not import them.
 const helpers = "goprof/testdata/"
 
 func TestImports(t *testing.T) {
@@ -251,8 +250,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestNoDelveProc: delve's process packages change their target (they leave a breakpoint in its loader), and bring
-// megabytes with them. At run time goprof uses only two small packages of delve.
+// TestNoDelveProc: delve's packages for processes change their target (they leave a breakpoint in its loader), and add
+// megabytes. At run time goprof uses only two small packages of delve.
 func TestNoDelveProc(t *testing.T) {
 	const delve = "github.com/go-delve/delve/pkg/"
 	const evaluates = "goprof/unwind"
@@ -279,8 +278,8 @@ func TestNoDelveProc(t *testing.T) {
 	}
 }
 
-// TestOwnSenders: messages and calls to servers are goprof's own code (docs/decisions/0017). Tests compare them with
-// others' code.
+// TestOwnSenders: goprof writes messages to servers, and calls them, with its own code (docs/decisions/0017). Tests
+// compare it with other implementations.
 func TestOwnSenders(t *testing.T) {
 	for line := range strings.Lines(goList(t, "-deps", "-f", "{{.ImportPath}}", "./...")) {
 		for _, library := range []string{"google.golang.org/grpc", "google.golang.org/protobuf", "go.opentelemetry.io/"} {
@@ -312,5 +311,5 @@ func goList(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// listed holds the answers of go list: several tests ask the same.
+// listed caches the output of go list, because several tests need the same.
 var listed = map[string]string{}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCodeOfNoFile: memory without a file that can be executed holds code that was made at run time. All other memory
-// holds none, nor do the kernel's own pages.
+// TestCodeOfNoFile: executable memory without a file holds code that was made at run time. Other memory does not, and
+// the kernel's own pages do not.
 func TestCodeOfNoFile(t *testing.T) {
 	const maps = `1000-2000 r--p 00000000 fe:00 7 /lib/a.so
 10000-12000 rwxp 00000000 00:00 0 
@@ -34,7 +34,7 @@ func TestCodeOfNoFile(t *testing.T) {
 		ok     bool
 	}{
 		{0x1008, true, 0, false}, {0x10000, true, 0, true}, {0x11ff8, false, 0x1ff8, true},
-		{0x12000, false, 0x2000, true}, {0x12000, true, 0, false}, // a return address may stand behind the last call
+		{0x12000, false, 0x2000, true}, {0x12000, true, 0, false}, // a return address may follow the last call
 		{0x20008, true, 0, false}, {0x30008, true, 0, false}, {0x40010, true, 0x10, true}, {0, true, 0, false},
 		{0x50010, true, 0x10, true}, {0x60010, true, 0, false}, {0x70010, true, 0, false}, {0x80010, true, 0, false},
 		{0x90010, true, 0x10, true},

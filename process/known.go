@@ -5,25 +5,25 @@ import "sync/atomic"
 // KnownCode is the set of generated code of a process that goprof has already noted (vmstructs/sightings.go).
 //
 // One goroutine adds code. An OS thread that Go does not manage may read the set at the same time
-// (sampler/perf/checker.go). So a KnownCode holds no pointers, and may lie outside of Go's heap. It takes memory only
-// for addresses with code.
+// (sampler/perf/checker.go). So a KnownCode holds no pointers, and can be outside of Go's heap. It uses memory only for
+// addresses with code.
 type KnownCode struct {
 	begin, size           uint64 // of all generated code
-	fixedBegin, fixedSize uint64 // of the part that never changes and needs no note
+	fixedBegin, fixedSize uint64 // of the part that never changes and is not noted
 	bits                  [knownPlaces / 64]atomic.Uint64
 }
 
 const (
-	// knownShift is the logarithm of the size of a place, 64 bytes. Pieces of code begin at such places.
+	// knownShift is the logarithm of the size of a place, 64 bytes. Pieces of code begin at multiples of this size.
 	knownShift = 6
-	// knownPlaces is the most places, for 512 MB of code. Code beyond them always counts as new.
+	// knownPlaces is the largest number of places, for 512 MB of code. Code beyond them always counts as new.
 	knownPlaces = 8 << 20
 )
 
-// Span sets the bounds of the code, and of the part that never changes. The set is empty after it.
+// Span sets the bounds of the code, and of the part that never changes. Afterwards the set is empty.
 func (k *KnownCode) Span(begin, end, fixedBegin, fixedEnd uint64) {
 	for i := range k.bits[:min(k.size>>knownShift, knownPlaces-1)/64+1] {
-		if k.bits[i].Load() != 0 { // memory that was never written stays so
+		if k.bits[i].Load() != 0 { // do not write to memory that was never written
 			k.bits[i].Store(0)
 		}
 	}
@@ -39,21 +39,18 @@ func (k *KnownCode) IsNew(pc uint64) bool {
 		(at>>knownShift >= knownPlaces || k.bits[at>>knownShift/64%(knownPlaces/64)].Load()>>(at>>knownShift%64)&1 == 0)
 }
 
-// Add adds the code at a pc.
 func (k *KnownCode) Add(pc uint64) {
 	if place := (pc - k.begin) >> knownShift; pc-k.begin < k.size && place < knownPlaces {
 		k.bits[place/64].Or(1 << (place % 64))
 	}
 }
 
-// AddAll adds all code between two addresses.
 func (k *KnownCode) AddAll(from, to uint64) {
 	for ; from < to; from += 1 << knownShift {
 		k.Add(from)
 	}
 }
 
-// Forget removes the code at a pc.
 func (k *KnownCode) Forget(pc uint64) {
 	if place := (pc - k.begin) >> knownShift; pc-k.begin < k.size && place < knownPlaces {
 		k.bits[place/64].And(^uint64(1 << (place % 64)))

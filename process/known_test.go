@@ -36,7 +36,7 @@ func TestKnownCode(t *testing.T) {
 	}
 }
 
-// TestKnownCodeIsBounded: no address and no span leads out of the table.
+// TestKnownCodeIsBounded: no address and no span leads to an access outside of the table.
 func TestKnownCodeIsBounded(t *testing.T) {
 	var k KnownCode
 	k.Span(0, ^uint64(0), 0, 0)

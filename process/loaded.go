@@ -10,11 +10,9 @@ import (
 )
 
 var (
-	// ErrNoImage: no such file is loaded.
-	ErrNoImage = errors.New("process: no such image")
-	// ErrNoSymbol: the image has no such symbol.
+	ErrNoImage  = errors.New("process: no such image")
 	ErrNoSymbol = errors.New("process: no such symbol")
-	// ErrSilent: the target's memory, or a file of it, does not answer.
+	// ErrSilent: the target's memory, or one of its files, does not answer.
 	ErrSilent = errors.New("process: its memory does not answer")
 
 	errPanicked = errors.New("a check of ours is missing")
@@ -35,24 +33,24 @@ type imageFiles interface {
 	inRoot(path string) string
 }
 
-// loaded is one image and its tables that were read so far. Each table is read at its first use, and never again if
-// that fails.
+// loaded is one image and the tables of it that were read so far. Each table is read at its first use. If that fails,
+// it is not tried again.
 type loaded struct {
 	group
 	files  imageFiles
 	budget *readBudget // for tables
 	sums   *readBudget // for checksums of debug files
 
-	noFile error // why the file could not be opened when it was last asked for
+	noFile error // why the last attempt to open the file failed
 	placed bool
 	build  string // its build id
 	cfi    *cfiTable
-	hasCFI bool // unwind information was looked for
+	hasCFI bool // whether unwind information was searched for
 	dynsym *symtab
 	hasDyn bool
 	syms   []*symtab
 	hasSym bool
-	full   bool // syms hold all symbols, exported or not
+	full   bool // whether syms has all symbols, not only exported ones
 	// soname is the name that the file gives itself (DT_SONAME).
 	soname    string
 	hasSoname bool
@@ -89,8 +87,8 @@ func (l *loaded) ownName() string {
 	return l.soname
 }
 
-// with opens the image and calls do. If the file cannot be opened, do gets the mapped part of it. with returns a panic
-// of do, about a damaged file, as an error.
+// with opens the image and calls do. If the file cannot be opened, do gets its mapped part. If do panics because of a
+// damaged file, with returns an error.
 func (l *loaded) with(do func(*elfFile)) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -110,7 +108,7 @@ func (l *loaded) with(do func(*elfFile)) (err error) {
 			}
 		}
 		if errors.Is(err, ErrSilent) {
-			return err // the mapped memory may not answer either
+			return err // the mapped memory may not answer, either
 		}
 	}
 	f, err := readELF(&mappedFile{l.files, l.all}, l.mappedSize(), l.budget)
@@ -126,14 +124,14 @@ func (l *loaded) code(pc, at uint64) Code {
 	l.place()
 	row := l.row(at - l.Bias)
 	if row != nil && row.Signal {
-		// No instruction calls a signal's trampoline: the handler returns to the trampoline's first instruction. Its unwind
-		// rules begin one byte before that, for unwinders that do not know it. Its symbol does not.
+		// No instruction calls a signal's trampoline: the handler returns to its first instruction. For unwinders that do not
+		// know this, the trampoline's unwind rules begin one byte earlier. Its symbol does not.
 		at = pc
 	}
 	return Code{Image: l.Name, BuildID: l.build, Offset: pc - l.Bias, Symbol: l.symbol(at - l.Bias), Row: row}
 }
 
-// symbol returns the name of the code at an address of the file, empty if there is none.
+// symbol returns the name of the code at an address of the file. It is empty if there is none.
 func (l *loaded) symbol(addr uint64) string {
 	if !l.hasSym {
 		l.hasSym = true
@@ -147,8 +145,8 @@ func (l *loaded) symbol(addr uint64) string {
 	return ""
 }
 
-// readSymbols reads the best table of the image or of its debug files. A full table includes the dynamic one. The table
-// in the mini debug info does not.
+// readSymbols reads the best symbol table of the image or of its debug files. A full table includes the dynamic one.
+// The table in the mini debug info does not.
 func (l *loaded) readSymbols(f *elfFile) {
 	full := f.readSymtab(".symtab")
 	if full == nil {
@@ -193,8 +191,8 @@ func (f *elfFile) isText(addr uint64) bool {
 	return false
 }
 
-// global finds a symbol by name: first in the dynamic table, which is small, then in the full tables (which symbol
-// reads).
+// global finds a symbol by name. It searches the dynamic table first, because it is small, and then the full tables,
+// which symbol reads.
 func (l *loaded) global(name string) (uint64, error) {
 	l.place()
 	if !l.hasDyn {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLoadsNothing: a program that loads no library has neither a loader nor a dynamic section, and a fixed place. The
-// loader itself has no loader.
+// TestLoadsNothing: a program that loads no library has no loader and no dynamic section, and is linked at a fixed
+// address. The loader itself has no loader, either.
 func TestLoadsNothing(t *testing.T) {
 	for _, c := range []struct {
 		what  string

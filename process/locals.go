@@ -11,40 +11,39 @@ import (
 )
 
 // How goprof finds a thread-local variable that a library exports. Its address is different in each thread. The dynamic
-// linker has written into some words of the library how code gets from the thread pointer to the variable. goprof reads
-// these words, so it does not depend on the linker's own structures.
+// linker has written some words in the library, from which the library's code computes the variable's address. goprof
+// reads these words, so it does not depend on the linker's own structures.
 
-// Local says where a thread-local variable is in any thread.
+// Local describes the place of a thread-local variable in any thread.
 type Local struct {
-	// Offset is where the variable is: from the thread pointer, or with a Table in the thread's block of the library.
+	// Offset is the variable's offset from the thread pointer, or with Table, in the thread's block of the library.
 	Offset int64
-	// Table: the library has a block in each thread. All below is of such a library.
+	// Table: the library has a block in each thread. The fields below are only for such a library.
 	Table bool
-	// At is where from the thread pointer the address of the thread's table of blocks is.
+	// At is the offset from the thread pointer to the address of the thread's table of blocks.
 	At int64
-	// Head is where in the table its own words begin. The first of HeadLen bytes is how many blocks the table knows. The
-	// third, if there is one, counts up whenever the table is brought up to date.
+	// Head is the offset of the table's own words. The first of these HeadLen bytes are the number of blocks in the table.
+	// The third word, if there is one, is a counter that increases whenever the table is updated.
 	Head    int64
 	HeadLen int
-	// Block is where in the table the address of the library's block is. Module is the library's number: a table that
-	// knows fewer blocks has no such place yet.
+	// Block is the offset in the table of the address of the library's block. Module is the library's number. A table with
+	// fewer blocks has no entry for the library yet.
 	Block  int64
 	Module uint64
-	// Least is the smallest count with which the table's entry belongs to this library, 0 if it is not known.
+	// Least is the smallest counter with which the table's entry belongs to this library, 0 if not known.
 	Least uint64
 }
 
-// MaxLocalHead bounds Local.HeadLen.
 const MaxLocalHead = 24
 
-// Locals are all thread-local variables of one name.
+// Locals are all thread-local variables with one name.
 type Locals struct {
 	List []Local
-	// Pending: there is a library whose words have not been written yet.
+	// Pending: the words of a library have not been written yet.
 	Pending bool
-	// Unknown: a variable is found by tables whose form is not known.
+	// Unknown: a variable is found through tables whose form is not known.
 	Unknown bool
-	// FromPthread is the distance from a thread's pthread_t up to its thread pointer, -1 if it is not known.
+	// FromPthread is the distance from a thread's pthread_t up to its thread pointer, -1 if not known.
 	FromPthread int64
 }
 
@@ -54,7 +53,7 @@ const (
 	maxModule = 1 << 20
 )
 
-// Locals finds the thread-local variables of a name that the images export.
+// Locals finds the thread-local variables with a name that the images export.
 func (p *Process) Locals(name string) (found Locals) {
 	if !p.lock() {
 		return Locals{}
@@ -75,7 +74,7 @@ func (p *Process) Locals(name string) (found Locals) {
 		local, state := v.resolve(p, layout, tables)
 		switch state {
 		case localFound:
-			if !slices.Contains(found.List, local) { // else one library's variable takes the place of another's
+			if !slices.Contains(found.List, local) { // otherwise one library's variable replaces that of another
 				found.List = append(found.List, local)
 			}
 		case localPending:
@@ -99,8 +98,9 @@ const (
 	localUnknown
 )
 
-// resolve reads the words that the linker has written. Words that are not plausible are not written yet. A linker
-// writes them before any code of the library runs, except that glibc up to 2.33 writes a descriptor at its first use.
+// resolve reads the words that the linker has written. If the words are not plausible, the linker has not written them
+// yet. A linker writes them before any code of the library runs, except that glibc up to 2.33 writes a descriptor at
+// its first use.
 func (v *exportedLocal) resolve(m Memory, layout *arch.LocalsLayout, tables *localTables) (Local, localState) {
 	if v.kind == localProgram {
 		return Local{Offset: v.distance}, localFound
@@ -123,7 +123,7 @@ func (v *exportedLocal) resolve(m Memory, layout *arch.LocalsLayout, tables *loc
 		if layout.IsStatic(second) {
 			return Local{Offset: int64(second)}, localFound
 		}
-		// The argument of the function for blocks begins with module and offset. With glibc the count of the table follows
+		// The argument of the descriptor's function begins with module and offset. In glibc the table's counter follows
 		// (glibc sysdeps/generic/dl-tlsdesc.h: tlsdesc_dynamic_arg; musl ldso/dynlink.c: struct td_index).
 		var arg [24]byte
 		if second == 0 || second&7 != 0 || m.Read(second, arg[:]) != nil {
@@ -133,14 +133,14 @@ func (v *exportedLocal) resolve(m Memory, layout *arch.LocalsLayout, tables *loc
 			binary.LittleEndian.Uint64(arg[16:]), v)
 	case localModule:
 		if v.alone {
-			second = v.offset // of a module alone, the second word is not the variable's
+			second = v.offset // if only the module is relocated, the second word belongs to another variable
 		}
 		return tables.local(first, second, 0, v)
 	}
 	return Local{}, localPending
 }
 
-// fromPthread is Locals.FromPthread. struct pthread begins at the thread pointer, or ends there (glibc
+// fromPthread returns Locals.FromPthread. struct pthread begins or ends at the thread pointer (glibc
 // sysdeps/x86_64/nptl/tls.h, sysdeps/aarch64/nptl/tls.h; musl arch/x86_64/pthread_arch.h).
 func fromPthread(tables *localTables, layout *arch.LocalsLayout) int64 {
 	switch {
@@ -158,8 +158,8 @@ type localTables struct {
 	head    int64
 	headLen int
 	entry   uint64 // bytes of an entry
-	counts  bool   // descriptors say which count of the table they want
-	pthread int64  // the size of struct pthread where that ends at the thread pointer, otherwise 0
+	counts  bool   // descriptors have the least counter of the table
+	pthread int64  // the size of struct pthread if it ends at the thread pointer, otherwise 0
 }
 
 func (t *localTables) local(module, offset, least uint64, v *exportedLocal) (Local, localState) {
@@ -177,9 +177,9 @@ func (t *localTables) local(module, offset, least uint64, v *exportedLocal) (Loc
 
 // localTables returns the layout of the tables (dtv) of the process's C library, or nil if the library is not known.
 //
-// glibc (sysdeps/generic/dl-dtv.h): an entry has two words, the first of which is the block's address. Entry 0 is a
-// counter, and the entry before it holds the number of entries. musl (src/internal/pthread_impl.h, ldso/dynlink.c): an
-// entry is one word, and entry 0 holds the number of entries.
+// In glibc (sysdeps/generic/dl-dtv.h) an entry has two words, and the first is the block's address. Entry 0 is a
+// counter, and the entry before it holds the number of entries. In musl (src/internal/pthread_impl.h, ldso/dynlink.c)
+// an entry is one word, and entry 0 holds the number of entries.
 func (p *Process) localTables(layout *arch.LocalsLayout) *localTables {
 	for _, l := range p.images {
 		switch {

@@ -16,8 +16,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// cLocal prints the thread pointer of two threads and the addresses of their copies of the variable. The library has
-// another variable before, so that the offset is not 0.
+// cLocal prints the thread pointers of two threads and the addresses of their copies of the variable. Another variable
+// of the library comes first, so that the offset is not 0.
 const cLocal = `
 #include <stdio.h>
 #include <unistd.h>
@@ -59,8 +59,8 @@ int main(int argc, char **argv) {
 #endif
 `
 
-// TestLocals: whichever way a library's or a program's code gets to a thread-local variable, goprof gets to the same
-// place, in each thread.
+// TestLocals: goprof finds the same address as the code of a library or program, in each thread, with each kind of
+// access to thread-local variables.
 func TestLocals(t *testing.T) {
 	gnu, desc := "-mtls-dialect=gnu", "-mtls-dialect=gnu2"
 	if cpus.Here().Locals.Above {
@@ -123,7 +123,7 @@ func checkLocal(t *testing.T, program string, args []string, table bool) {
 		t.Errorf("a variable that is not there: %+v", none)
 	}
 	for _, l := range p.images {
-		l.hasLocal = false // of that other name
+		l.hasLocal = false // found under the other name
 	}
 	found := p.Locals("some_local")
 	if len(found.List) != 1 || found.Pending || found.Unknown || found.List[0].Table != table {
@@ -136,7 +136,7 @@ func checkLocal(t *testing.T, program string, args []string, table bool) {
 	}
 }
 
-// placeOf goes the way of a Local.
+// placeOf computes the address that a Local describes.
 func placeOf(t *testing.T, p *Process, v *Local, pointer uint64) uint64 {
 	t.Helper()
 	word := func(at uint64) uint64 {
@@ -172,7 +172,7 @@ func (m memoryOf) Read(addr uint64, b []byte) error {
 
 func (m memoryOf) ReadMany(rs []Range) {}
 
-// TestLocalWords: what no linker writes is not believed.
+// TestLocalWords: words that no linker writes are not accepted.
 func TestLocalWords(t *testing.T) {
 	layout := &cpus.ByMachine(elf.EM_X86_64).Locals
 	tables := &localTables{at: 8, head: -16, headLen: 24, entry: 16, counts: true}
@@ -224,7 +224,7 @@ func TestLocalWords(t *testing.T) {
 	}
 }
 
-// TestStaticLocals: where the program's own variables are, on both CPUs.
+// TestStaticLocals: the places of the program's own variables, on both CPUs.
 func TestStaticLocals(t *testing.T) {
 	amd64, arm64 := &cpus.ByMachine(elf.EM_X86_64).Locals, &cpus.ByMachine(elf.EM_AARCH64).Locals
 	for name, c := range map[string]struct {
@@ -248,7 +248,7 @@ func TestStaticLocals(t *testing.T) {
 	}
 }
 
-// FuzzLocals: whatever an image and the words in its memory are, the search ends, and a place is plausible.
+// FuzzLocals: for any image and any words in its memory, the search ends, and a place is plausible.
 func FuzzLocals(f *testing.F) {
 	f.Add(make([]byte, 64), []byte{1})
 	f.Fuzz(func(t *testing.T, image, memory []byte) {

@@ -18,14 +18,13 @@ type Mapping struct {
 	Offset     uint64 // in the file
 	Dev        uint64 // major<<32 | minor
 	Inode      uint64 // 0: no file
-	// Path is the file's name in the target's root, or a name in brackets ("[vdso]", "[stack]", "[anon:...]"). A newline
-	// in it is unescaped.
+	// Path is the file's name in the target's root, or a name in brackets ("[vdso]", "[stack]", "[anon:...]"). Escaped
+	// newlines are decoded.
 	Path string
 	// Deleted: the name no longer leads to the file.
 	Deleted bool
 }
 
-// Perm is a set of permissions.
 type Perm uint8
 
 const (
@@ -35,7 +34,6 @@ const (
 	PermShared
 )
 
-// Name returns the last part of the path.
 func (m *Mapping) Name() string {
 	if m.Inode == 0 {
 		return m.Path
@@ -50,7 +48,7 @@ const (
 
 var errMapsLine = errors.New("process: line of maps not understood")
 
-// ParseMaps reads the text of /proc/PID/maps. With ErrTooLong it returns the mappings that were read before.
+// ParseMaps reads the text of /proc/PID/maps. With ErrTooLong it returns the first mappings.
 func ParseMaps(r io.Reader) ([]Mapping, error) {
 	var ms []Mapping
 	lines := bufio.NewScanner(r)
@@ -68,7 +66,7 @@ func ParseMaps(r io.Reader) ([]Mapping, error) {
 		if err != nil {
 			return ms, err
 		}
-		// The kernel lists mappings in order. It may repeat a mapping that has changed while the list was read.
+		// The kernel lists mappings in order. It may repeat a mapping that changes during the reading.
 		if last != nil && m.Start < last.End {
 			continue
 		}
@@ -82,7 +80,7 @@ func ParseMaps(r io.Reader) ([]Mapping, error) {
 	return ms, nil
 }
 
-// splitLines is bufio.ScanLines, but leaves a carriage return where it is: names may end in one.
+// splitLines is like bufio.ScanLines, but keeps a carriage return, because a name may end in one.
 func splitLines(b []byte, atEOF bool) (advance int, line []byte, err error) {
 	if i := bytes.IndexByte(b, '\n'); i >= 0 {
 		return i + 1, b[:i], nil
@@ -93,8 +91,8 @@ func splitLines(b []byte, atEOF bool) (advance int, line []byte, err error) {
 	return 0, nil, nil
 }
 
-// parseMapsLine reads one line: "start-end perms offset major:minor inode   path". The path of the mapping before is
-// often the same and then shared.
+// parseMapsLine reads one line: "start-end perms offset major:minor inode   path". If the path is that of the previous
+// mapping, both share it.
 func parseMapsLine(line []byte, last *Mapping) (Mapping, error) {
 	var m Mapping
 	var f [5][]byte
@@ -134,9 +132,9 @@ func (h *hexFields) parse(b []byte, base int) uint64 {
 	return v
 }
 
-// setPath decodes the kernel's form of a path. The kernel writes a newline as \012, and all other bytes as they are
-// (seq_path with "\n"). To the name of a deleted file it appends " (deleted)" (d_path). A file name may also end in
-// that by itself. The links of map_files lead to the file in both cases.
+// setPath decodes the kernel's form of a path. The kernel writes a newline as \012, and all other bytes unchanged
+// (seq_path with "\n"). It appends " (deleted)" to the name of a deleted file (d_path). But a file's real name may also
+// end like that. The links of map_files lead to the file in both cases.
 func (m *Mapping) setPath(raw []byte, last *Mapping) {
 	var deleted bool
 	if m.Inode != 0 {

@@ -99,7 +99,7 @@ d000-e000 --xp 00000000 00:00 0 [vsyscall]
 	want := []Image{
 		{"a.so", "/lib/a.so", 0x1000, 0x4000, 0x1000},
 		{"a.so", "/lib/a.so", 0x6000, 0x8000, 0x6000}, // the same file, loaded again
-		{"a.so", "/lib/a.so", 0x8000, 0xa000, 0x8000}, // and again, right behind
+		{"a.so", "/lib/a.so", 0x8000, 0xa000, 0x8000}, // and again, directly after it
 		{"b.so", "/lib/b.so", 0xa000, 0xb000, 0xa000},
 		{"[vdso]", "[vdso]", 0xc000, 0xd000, 0xc000},
 	}

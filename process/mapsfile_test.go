@@ -27,8 +27,8 @@ func mapsOf(t *testing.T) (m *mapsFile, write func(text string)) {
 	return &mapsFile{File: f}, write
 }
 
-// TestMapsChangeAndReturn: a library is mapped after the text was summed and before it is parsed, and unmapped again.
-// The sum that parsing gives is that of the text with the library, so the text without it is not taken for the same.
+// TestMapsChangeAndReturn: a library is mapped after sum and before parse, and then unmapped. The hash of parse is that
+// of the text with the library. So the text without the library counts as changed.
 func TestMapsChangeAndReturn(t *testing.T) {
 	const without = "1000-2000 r-xp 00000000 08:01 5 /lib/a.so\n"
 	const with = without + "5000-6000 r-xp 00000000 08:01 6 /lib/b.so\n"
@@ -56,7 +56,7 @@ func TestMapsChangeAndReturn(t *testing.T) {
 	}
 }
 
-// TestLongMaps: of a text of which not all is parsed, all is summed. A text that is too long has no sum.
+// TestLongMaps: the whole text is hashed even if only a part is parsed. A text that is too long has no hash.
 func TestLongMaps(t *testing.T) {
 	m, write := mapsOf(t)
 	line := make([]byte, maxMapsLine)

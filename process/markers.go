@@ -10,35 +10,34 @@ import (
 	"strings"
 )
 
-// Markers are instructions that a library's authors have marked for probes (USDT, SystemTap's sys/sdt.h): a nop in the
-// code, and an ELF note in the section .note.stapsdt with its address and name.
+// Markers are instructions that a library's authors have marked for probes (USDT, SystemTap's sys/sdt.h). A marker is a
+// nop in the code, and an ELF note in the section .note.stapsdt with the nop's address and a name.
 
-// Marker is all markers of one provider and name in one image.
+// Marker stands for all markers with one provider and name in one image.
 type Marker struct {
 	Provider, Name string
-	Functions      []Function // its places, as a probe wants them
-	// Guarded: the code reaches the marker only while a counter in the process's memory is not 0 (a semaphore). goprof
-	// would have to write into the process to set the counter.
+	Functions      []Function // its places, in the form that probes need
+	// Guarded: the code reaches the marker only if a counter in the process's memory is not 0 (a semaphore). goprof would
+	// have to write to the process to set it.
 	Guarded bool
 }
 
 var (
 	// ErrNoMarker: no image has a marker of that name.
 	ErrNoMarker = errors.New("process: no such marker")
-	// ErrGuarded: the marker has a semaphore.
-	ErrGuarded = errors.New("process: the marker has a semaphore")
+	ErrGuarded  = errors.New("process: the marker has a semaphore")
 )
 
 const (
 	markerSection = ".note.stapsdt"
 	markerBase    = ".stapsdt.base"
-	// Limits on what is read. HotSpot's libjvm.so has some 560 notes in 53 KB, with names of up to 35 bytes.
+	// Limits on what is read. HotSpot's libjvm.so has about 560 notes in 53 KB, with names of up to 35 bytes.
 	maxMarkerBytes = 4 << 20
 	maxMarkers     = 1 << 14
 	maxMarkerName  = 128
 )
 
-// Markers lists the markers of all images. An image that cannot be read has none.
+// Markers lists the markers of all images. It leaves out images that cannot be read.
 func (p *Process) Markers() ([]Marker, error) {
 	if !p.lock() {
 		return nil, ErrSilent
@@ -77,8 +76,8 @@ func (p *Process) Marker(provider, name string) ([]Function, error) {
 	return nil, fmt.Errorf("%w: %s:%s", ErrNoMarker, provider, name)
 }
 
-// markers reads the markers of an image. It leaves out a marker without a nop: a breakpoint within an instruction would
-// harm the program.
+// markers reads the markers of an image. It leaves out a marker without a nop, because a breakpoint in the middle of an
+// instruction would harm the program.
 func (l *loaded) markers(nop []byte) []Marker {
 	if l.Name == vdsoName {
 		return nil
@@ -94,7 +93,7 @@ func (l *loaded) markers(nop []byte) []Marker {
 		if err != nil {
 			return
 		}
-		moved := uint64(0) // how far prelink has moved the file's addresses after it was linked
+		moved := uint64(0) // the distance by which prelink has moved the file's addresses
 		base := f.section(markerBase)
 		for _, n := range parseMarkers(notes) {
 			if base != nil {
@@ -115,10 +114,10 @@ func (l *loaded) markers(nop []byte) []Marker {
 	return list.all
 }
 
-// markerList has each provider and name once.
+// markerList has one Marker for each provider and name.
 type markerList struct {
 	all []Marker
-	at  map[[2]string]int // where a provider and a name stand in it
+	at  map[[2]string]int // the index of each provider and name
 }
 
 func (l *markerList) add(n *markerNote, place Function) {
@@ -167,7 +166,8 @@ func parseMarker(b []byte) (n markerNote, ok bool) {
 	return n, true
 }
 
-// isMarkerName reports whether a name is a C identifier. Other names could hold bytes that do harm on a terminal.
+// isMarkerName reports whether a name is a C identifier. Other names could contain bytes that are harmful on a
+// terminal.
 func isMarkerName(b []byte) bool {
 	for _, c := range b {
 		if c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {

@@ -49,7 +49,7 @@ func TestParseMarkers(t *testing.T) {
 	}
 }
 
-// FuzzMarkers: whatever notes a file has, their names can be shown, and there are no more notes than fit.
+// FuzzMarkers: for any notes, the names can be shown, and there are no more notes than fit into the bytes.
 func FuzzMarkers(f *testing.F) {
 	f.Add(markerBytes(0x1000, 0x9000, 0, "hotspot\x00gc__begin\x001@%dil\x00"))
 	f.Add(append(markerBytes(1, 2, 3, "a\x00b\x00c\x00"), "\x04\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00GNU\x00"...))

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxIovecs is how many ranges go into one system call. The kernel takes 1,024 (UIO_MAXIOV), but copies lists of more
-// than 8 to its heap (UIO_FASTIOV). Beyond 64, which still fit on goprof's stack, there is little more to gain.
+// maxIovecs is the number of ranges for one system call. The kernel accepts 1,024 (UIO_MAXIOV), but copies lists of
+// more than 8 to its heap (UIO_FASTIOV). 64 ranges still fit on goprof's stack, and more would gain little.
 const maxIovecs = 64
 
 // Read fills b with the bytes at addr. It may be called from any goroutine and does not allocate.
@@ -21,7 +21,7 @@ func (p *Process) Read(addr uint64, b []byte) error {
 	return err
 }
 
-// ReadUpTo reads as many of the bytes at addr as are mapped: a copy of a stack may reach above its top.
+// ReadUpTo reads those of the bytes at addr that are mapped. A copy of a stack may reach beyond its end.
 func (p *Process) ReadUpTo(addr uint64, b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
@@ -35,8 +35,8 @@ func (p *Process) ReadUpTo(addr uint64, b []byte) (int, error) {
 	return n, nil
 }
 
-// ReadMany reads many ranges with one system call for each 64 and sets OK in each. It may be called from any goroutine
-// and does not allocate.
+// ReadMany reads many ranges, with one system call for every 64, and sets OK in each. It may be called from any
+// goroutine and does not allocate.
 func (p *Process) ReadMany(rs []Range) {
 	var local [maxIovecs]unix.Iovec
 	var remote [maxIovecs]unix.RemoteIovec
@@ -65,9 +65,9 @@ func (p *Process) ReadMany(rs []Range) {
 	}
 }
 
-// markRead sets OK in the ranges that were read: got is how many bytes the kernel has read in all. The kernel stops at
-// the first bad address and does not report it (mm/process_vm_access.c, process_vm_rw_core). So the range in which the
-// count ends is the bad one. markRead returns how many ranges are done.
+// markRead sets OK in the ranges that were read. got is the number of bytes that the kernel has read in all. The kernel
+// stops at the first bad address and does not report it (mm/process_vm_access.c, process_vm_rw_core). So the range in
+// which the count ends is the bad one. markRead returns the number of finished ranges.
 func markRead(rs []Range, got int) int {
 	for i := range rs {
 		if got < len(rs[i].Buf) {
@@ -79,11 +79,11 @@ func markRead(rs []Range, got int) int {
 	return len(rs)
 }
 
-// errGivenUp is readv's error for a process that was given up.
+// errGivenUp is readv's error if the process was given up.
 const errGivenUp = unix.ETIMEDOUT
 
-// readv calls process_vm_readv on a thread that is alive. A leader that has exited has no memory any more, although its
-// process lives on.
+// readv calls process_vm_readv on a live thread. A leader that has exited has no memory, even if its process still
+// lives.
 func (p *Process) readv(local []unix.Iovec, remote []unix.RemoteIovec) (int, error) {
 	for try := 0; ; try++ {
 		if !p.calls.begin() {
@@ -105,7 +105,7 @@ func (p *Process) readError(err error) error {
 		return p.faultOrGone()
 	case unix.ESRCH:
 		return ErrGone
-	case unix.EPERM, unix.EACCES, unix.ENOSYS: // seccomp filters answer with any of these
+	case unix.EPERM, unix.EACCES, unix.ENOSYS: // seccomp filters return any of these
 		return ErrNotPermitted
 	}
 	return fmt.Errorf("process: process_vm_readv: %w", err)

@@ -14,7 +14,7 @@ import (
 
 func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&b[0]))) }
 
-// mapPages maps memory in front of a page that cannot be read, so that the memory certainly ends there.
+// mapPages maps memory before a page that cannot be read, so that the readable memory certainly ends there.
 func mapPages(t testing.TB, pages int) []byte {
 	t.Helper()
 	size := unix.Getpagesize()
@@ -55,7 +55,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadMany reads lists with bad ranges at any place.
+// TestReadMany reads lists with bad ranges in any position.
 func TestReadMany(t *testing.T) {
 	p := openSelf(t)
 	mem := mapPages(t, 4)

@@ -15,11 +15,11 @@ const (
 	maxMiniDebug  = 32 << 20
 )
 
-// unpacking is locked while an image is unpacked, so that only one dictionary is in memory.
+// unpacking is locked while an image is unpacked, so that there is only one dictionary in memory.
 var unpacking sync.Mutex
 
-// miniSymbols reads the mini debug info that some distributions put into their stripped files: .gnu_debugdata is an
-// xz-packed ELF file whose .symtab has the functions that .dynsym lacks (GDB manual, "MiniDebugInfo").
+// miniSymbols reads the mini debug info that some distributions put into their stripped files. .gnu_debugdata is an
+// xz-packed ELF file. Its .symtab has the functions that .dynsym lacks (GDB manual, "MiniDebugInfo").
 func miniSymbols(f *elfFile) *symtab {
 	s := f.section(".gnu_debugdata")
 	if s == nil || s.Size > maxMiniPacked {
@@ -42,9 +42,9 @@ func miniSymbols(f *elfFile) *symtab {
 	return mini.readSymtab(".symtab")
 }
 
-// unpackXZ unpacks the first block of an xz stream (The .xz File Format, sections 2 and 3): the tools make only one
-// block for files of this size. The xz package would allocate whatever dictionary the file asks for, up to 4 GB. So
-// this function reads the headers, and leaves only the LZMA2 data in the block to the library.
+// unpackXZ unpacks the first block of an xz stream (The .xz File Format, sections 2 and 3). The tools make only one
+// block for files of this size. The xz package would allocate a dictionary of any size that the file requests, up to 4
+// GB. So this function reads the headers itself, and gives only the LZMA2 data of the block to the library.
 func unpackXZ(b []byte) ([]byte, error) {
 	const streamHeader = 12
 	if len(b) < streamHeader+2 || string(b[:6]) != "\xfd7zXZ\x00" {
@@ -70,7 +70,7 @@ func unpackXZ(b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// No match reaches back farther than what was unpacked.
+	// No match reaches back beyond the beginning of the unpacked data.
 	dict = min(max(dict, lzma.MinDictCap), maxMiniDebug)
 	r, err := lzma.Reader2Config{DictCap: int(dict)}.NewReader2(bytes.NewReader(b[size:]))
 	if err != nil {

@@ -20,22 +20,22 @@ var opens = []string{
 	"elf.Open", "filepath.EvalSymlinks",
 }
 
-// ownNames are the functions that open files with names that goprof makes: files of /proc and /sys that the kernel
-// writes. All other code that looks into a target opens files by openForeign.
+// ownNames are the functions that may open files, because goprof makes the names: files of /proc and /sys that the
+// kernel writes. All other code that looks into a target opens files with openForeign.
 var ownNames = []string{
 	"process/foreign.go reopen", "process/foreign.go findForeign", "process/foreign_walk.go enter",
 	"process/process.go open",              // /proc/PID/mem and maps
-	"process/core_open_other.go openBelow", // below a folder of the user's, on systems without openat2
+	"process/core_open_other.go openBelow", // below a folder that the user named, on systems without openat2
 	"process/procfs/read.go Read",          // stat, status
 	"process/threads.go listOnce",          // task
 	"process/procfs/dir.go OpenDir",
 	"sampler/cpuset/online.go readSmall", "sampler/wall/quiet.go allCPUsTick", "sampler/ptrace/watchdog.go Watch",
-	"sampler/ptrace/sysmon.go findSysmon", "sampler/ptrace/sysmon.go sleepers", // goprof's own threads
+	"sampler/ptrace/sysmon.go findSysmon", "sampler/ptrace/sysmon.go sleepers", // of goprof's own threads
 	"sampler/ptrace/sysmon.go writeSlack",
 	"session/ahead.go setPriority",           // goprof's own task
 	"session/facts.go systemName",            // /etc/os-release
 	"sampler/events/probe.go ProbeType",      // /sys/bus/event_source
-	"session/event_find.go tracepoint",       // tracefs, by a name of the user's without slashes and dots
+	"session/event_find.go tracepoint",       // tracefs, by the user's name without slashes and dots
 	"session/event_find.go TracepointsError", // the kernel's lockdown, by a fixed name
 	"session/kernel.go openKernelNames",      // /proc/kallsyms
 	"diagnose/causes_missing.go pids",
@@ -47,8 +47,8 @@ var ownNames = []string{
 	"sampler/ptrace/admit.go openFile",     // goprof's own schedstat, loadavg, and the cpu.stat of its own control groups
 }
 
-// TestOneWayToOpen: one place follows paths that a target chose. If a new call opens a file, its author looks at
-// where the name comes from, and then adds the call to ownNames.
+// TestOneWayToOpen: paths that a target chose are followed in one place only. If a new call opens a file, its author
+// checks where the name comes from, and then adds the call to ownNames.
 func TestOneWayToOpen(t *testing.T) {
 	seen := map[string]bool{}
 	dirs := []string{"process", "process/procfs", "vmstructs", "unwind", "sampler", "session", "session/postmortem",

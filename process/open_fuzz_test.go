@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FuzzDebugPaths makes names of debug files out of arbitrary images, links and build ids. The files of a link lie in
-// the folders that gdb documents. The name for a build id has only the digits of that id in it.
+// FuzzDebugPaths makes names of debug files from arbitrary images, links and build ids. The files of a link must be in
+// the folders that gdb documents. The name for a build id may only contain hexadecimal digits of that id.
 func FuzzDebugPaths(f *testing.F) {
 	f.Add("/usr/lib/jvm/lib/server/libjvm.so", []byte("libjvm.debug\x00\x00\x00\x00abcd"), []byte{1, 2, 3})
 	f.Add("/etc/libjvm.so", []byte("shadow\x00\x00\x00\x00\x00\x00"), []byte{1})
@@ -59,9 +59,8 @@ func linkOf(section []byte) (string, uint32, bool) {
 	return f.debugLink()
 }
 
-// FuzzOpenImage opens images by arbitrary paths in a root with anything in it: links to arbitrary places at each
-// name, and an arbitrary file. goprof opens nothing outside of the root, and takes only the mapped file for the
-// image.
+// FuzzOpenImage opens images by arbitrary paths in a hostile root. Each name there may be a link to an arbitrary place,
+// or an arbitrary file. goprof must open nothing outside of the root, and accept only the mapped file as the image.
 func FuzzOpenImage(f *testing.F) {
 	self, err := os.Executable()
 	if err != nil {
@@ -113,7 +112,7 @@ func FuzzOpenImage(f *testing.F) {
 		if opened == 1 {
 			t.Fatalf("%q with a link to %q: openat2 and the walk come to different ends", path, to)
 		}
-		// The same as an image of this process, which has the host's root.
+		// The same with an image of this process, which has the host's root.
 		g := own.group
 		g.Path = root + path
 		if file, _, err := p.openImage(&g); err == nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Why a process cannot be opened.
+// Reasons why a process cannot be opened.
 var (
 	ErrNoProcess    = errors.New("no such process")
 	ErrNotPermitted = errors.New("not permitted")
@@ -25,7 +25,7 @@ var (
 type OpenError struct {
 	PID    int
 	Err    error
-	Detail string // more of what was found; may be empty
+	Detail string // details that were found; may be empty
 }
 
 func (e *OpenError) Error() string {

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrOtherFile: since a file was mapped, another one has taken its place.
+// ErrOtherFile: the mapped file was replaced by another one.
 var ErrOtherFile = errors.New("process: the file at that path is not the one that is mapped")
 
-// openImage opens a mapped file. It returns ErrGone if the process has ended meanwhile: by then its pid may lead to
-// files of another process.
+// openImage opens a mapped file. It returns ErrGone if the process ends before openImage returns, because its pid may
+// then lead to files of another process.
 func (p *Process) openImage(g *group) (imageFile, int64, error) {
 	f, size, err := p.openMapped(g)
 	if gone := p.Alive(); gone != nil {
@@ -28,9 +28,9 @@ func (p *Process) openImage(g *group) (imageFile, int64, error) {
 	return f, size, err
 }
 
-// openMapped opens a mapped file. /proc/PID/map_files leads to the file itself, deleted or not. But only a process that
-// may checkpoint others can use these links. Otherwise goprof opens the path inside the target's root, and the file
-// must prove that it is the mapped one.
+// openMapped opens a mapped file. /proc/PID/map_files leads to the file itself, even if it was deleted. But only a
+// process with the right to checkpoint others can use these links. Otherwise goprof opens the path inside the target's
+// root, and checks that the file is the mapped one.
 func (p *Process) openMapped(g *group) (imageFile, int64, error) {
 	if g.first.Inode == 0 {
 		return nil, 0, errNotRegular
@@ -52,14 +52,14 @@ func (p *Process) openMapped(g *group) (imageFile, int64, error) {
 	return f, size, nil
 }
 
-// Unopened is an image whose file could not be opened. goprof reads the image in the target's memory, without the
-// symbols that the image does not export.
+// Unopened is an image whose file could not be opened. goprof reads the image in the target's memory instead, without
+// the symbols that the image does not export.
 type Unopened struct {
 	Image
 	Err error
 }
 
-// Unopened lists the images that could not be opened when a symbol of them was needed, while the process lived.
+// Unopened lists the images that could not be opened when a symbol was needed, while the process lived.
 func (p *Process) Unopened() []Unopened {
 	if !p.lock() {
 		return nil
@@ -86,15 +86,16 @@ func (p *Process) HasSection(image, section string) (has bool) {
 	return has
 }
 
-// OpenPath opens a regular file below the target's root by a path of Mappings. By now the path may lead to another file
-// than the mapped one.
+// OpenPath opens a regular file below the target's root by a path of Mappings. The path may meanwhile lead to another
+// file than the mapped one.
 func (p *Process) OpenPath(path string) (*os.File, int64, error) {
 	return openForeign(p.file("root"), p.inRoot(path))
 }
 
-// inRoot turns a path of Mappings into a path below the target's root. The kernel writes paths from goprof's root, or,
-// if a mount cannot be reached from there, from the root of its mount namespace (fs/d_path.c, prepend_path). The root
-// of a target in a chroot lies further down, at the path in the link /proc/PID/root, which follows the same rule.
+// inRoot converts a path of Mappings to a path below the target's root. The kernel writes paths from goprof's root. If
+// a mount cannot be reached from there, it writes them from the root of the mount namespace (fs/d_path.c,
+// prepend_path). The root of a target in a chroot is further down, at the path in the link /proc/PID/root, which
+// follows the same rule.
 func (p *Process) inRoot(path string) string {
 	root, err := os.Readlink(p.file("root"))
 	if err != nil || root == "/" {
@@ -106,8 +107,8 @@ func (p *Process) inRoot(path string) string {
 	return path
 }
 
-// isMapped compares the build id of a file with the one in the target's memory. Where neither has one, device and inode
-// must agree.
+// isMapped compares the build id of a file with that in the target's memory. If neither has a build id, device and
+// inode must agree.
 func (p *Process) isMapped(f *os.File, size int64, g *group) bool {
 	file, err := readELF(f, size, nil)
 	if err != nil {

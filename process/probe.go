@@ -20,14 +20,14 @@ type Function struct {
 	Offset uint64 // in the file
 }
 
-// ErrIndirect: the symbol names code that chooses one of several functions while the program is loaded.
+// ErrIndirect: the symbol names code that chooses one of several functions when the program is loaded.
 var ErrIndirect = errors.New("process: the function is chosen while the program is loaded")
 
-// maxFunctions bounds how many functions may have one name: overloaded ones, and copies that a compiler made.
+// maxFunctions bounds the functions with one name: overloaded ones, and copies that a compiler made.
 const maxFunctions = 8
 
-// Functions returns the functions of a name: a linkage name, or a C++ name without template arguments and parameters
-// (ObjectMonitor::enter). image is the name of the image's file, with or without its ending: libc, libc.so, libc.so.6.
+// Functions returns the functions with a name: a linkage name, or a C++ name without template arguments and parameters
+// (ObjectMonitor::enter). image is the name of the image's file, with or without its suffix: libc, libc.so, libc.so.6.
 func (p *Process) Functions(image, name string) ([]Function, error) {
 	if !p.lock() {
 		return nil, ErrSilent
@@ -56,14 +56,14 @@ func (p *Process) Functions(image, name string) ([]Function, error) {
 	return list, nil
 }
 
-// isCalled reports whether a library's file goes by that name. The file's name may also hold a version, which users
-// need not know.
+// isCalled reports whether a library's file has that name. The file's name may also include a version, which users need
+// not know.
 func isCalled(file, name string) bool {
 	rest, ok := strings.CutPrefix(file, name)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '-' && strings.Contains(rest, ".so"))
 }
 
-// functions returns the functions of a name. indirect: one of them is resolved at run time and has no code of its own
+// functions returns the functions with a name. indirect: one of them is chosen at run time and has no code of its own
 // (IFUNC).
 func (l *loaded) functions(name string) (list []Function, indirect bool) {
 	for _, prefix := range linkageNames(name) {
@@ -99,7 +99,7 @@ func (l *loaded) functions(name string) (list []Function, indirect bool) {
 	return nil, indirect
 }
 
-// functionAt returns where an address of the file is mapped as code.
+// functionAt returns the address at which an address of the file is mapped as code.
 func (l *loaded) functionAt(addr uint64) (Function, bool) {
 	at := l.Bias + addr
 	for _, m := range l.exec {
@@ -110,15 +110,15 @@ func (l *loaded) functionAt(addr uint64) (Function, bool) {
 	return Function{}, false
 }
 
-// linkageName is a name as it stands in a symbol table: all of it, or its beginning.
+// linkageName is a name in a symbol table, or the beginning of one.
 type linkageName struct {
 	text  string
 	whole bool
 }
 
-// covers reports whether a symbol is the function. In a mangled C++ name the parameters follow, and then the compiler's
-// marks for copies. A symbol with one of two marks is not the function: a cold part is not its beginning, and a copy
-// with fewer parameters (isra) lacks parameters of the source.
+// covers reports whether a symbol is the function. In a mangled C++ name, the parameters follow, and then the
+// compiler's suffixes for copies. Two of these suffixes mean that it is not the function: a cold part is not its
+// beginning, and a copy with fewer parameters (isra) lacks parameters of the source.
 func (n linkageName) covers(symbol string) bool {
 	if n.whole {
 		plain, _, _ := strings.Cut(symbol, "@") // read@@GLIBC_2.2.5
@@ -127,7 +127,7 @@ func (n linkageName) covers(symbol string) bool {
 	return !strings.Contains(symbol, ".")
 }
 
-// linkageNames returns the ways in which a name may be spelled in a symbol table (Itanium C++ ABI, "Mangling").
+// linkageNames returns the possible spellings of a name in a symbol table (Itanium C++ ABI, "Mangling").
 func linkageNames(name string) []linkageName {
 	list := []linkageName{{name, true}}
 	parts := strings.Split(name, "::")
@@ -146,7 +146,6 @@ func linkageNames(name string) []linkageName {
 	return append(list, linkageName{"_ZN" + b.String() + "E", false}, linkageName{"_ZNK" + b.String() + "E", false})
 }
 
-// OpenFunction opens the file that a function was found in: the one that is mapped.
 func (p *Process) OpenFunction(f Function) (*os.File, error) {
 	if !p.lock() {
 		return nil, ErrSilent

@@ -49,7 +49,7 @@ func TestIsCalled(t *testing.T) {
 	}
 }
 
-// TestFunctions looks for a function in its own process, or says that there is none.
+// TestFunctions looks for functions in its own process. If there is none, it expects the right error.
 func TestFunctions(t *testing.T) {
 	p, err := Open(os.Getpid())
 	if err != nil {

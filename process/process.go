@@ -24,27 +24,27 @@ import (
 //
 // Three things identify the program that ran when the process was opened: its pid with its start time, a descriptor of
 // /proc/PID/mem, and one of /proc/PID/maps. The kernel ties both descriptors to the address space (fs/proc/base.c,
-// proc_mem_open). So after an exec or an exit, or when the pid belongs to another process, a read from them returns 0
+// proc_mem_open). So after an exec or an exit, or if the pid belongs to another process, a read from them returns 0
 // bytes. Only the owner may open mem (its mode is 0600). If goprof runs as another user, with CAP_SYS_PTRACE but
 // without CAP_DAC_OVERRIDE, it uses maps instead of mem.
 //
-// process_vm_readv uses only the pid, and would read the new program without an error: see Alive.
+// process_vm_readv uses only the pid. It would read the memory of a new program without an error (see Alive).
 type Process struct {
 	pid   int
-	tid   atomic.Int32 // a live thread through which memory and files are reached
+	tid   atomic.Int32 // a live thread, whose files in /proc are used
 	start uint64       // clock ticks since boot
 	mem   *os.File
-	memAt int64 // where mem is read: nothing is mapped there, or there is a first line
+	memAt int64 // the offset for reading mem: nothing is mapped there. For maps, the offset of its first line
 	maps  mapsFile
 	cpu   *arch.CPU
 
-	// nested: the threads have other numbers inside their own pid namespace.
+	// nested: the threads have other numbers in their own pid namespace.
 	nested bool
-	// noMapFiles, which only tests set: goprof uses no map_files.
+	// noMapFiles is only set by tests: goprof does not use map_files.
 	noMapFiles bool
 
 	calls calls
-	mu    sync.Mutex // guards what follows; see lock
+	mu    sync.Mutex // guards the fields below; see lock
 	dead  deadFiles
 	space
 }
@@ -99,7 +99,7 @@ func (p *Process) open() error {
 	if p.maps.File, err = os.Open(p.file("maps")); err != nil {
 		return openError(p.pid, err)
 	}
-	// Do these descriptors belong to the process that has this start time?
+	// Check that these descriptors belong to the process that has this start time.
 	if again, _, err := procfs.ReadStat(p.pid, p.pid); err != nil || again.Start != p.start {
 		return openError(p.pid, unix.ESRCH)
 	}
@@ -110,7 +110,7 @@ func (p *Process) open() error {
 	if err := p.Refresh(); err != nil {
 		return openError(p.pid, err)
 	}
-	// Reading must work, too: seccomp and some security modules forbid nothing else.
+	// Reading must also work: seccomp and some security modules forbid only that.
 	if err := p.tryRead(); err != nil {
 		return err
 	}
@@ -120,7 +120,6 @@ func (p *Process) open() error {
 	return nil
 }
 
-// Close closes the descriptors.
 func (p *Process) Close() error {
 	p.tables.giveAllBack()
 	for _, f := range []*os.File{p.mem, p.maps.File} {
@@ -134,16 +133,16 @@ func (p *Process) Close() error {
 // PID returns the number under which the process was opened.
 func (p *Process) PID() int { return p.pid }
 
-// CPU returns the processor that the program was compiled for.
+// CPU returns the CPU type for which the program was compiled.
 func (p *Process) CPU() *arch.CPU { return p.cpu }
 
-// Alive returns ErrGone when the program that was opened no longer runs: the process has exited, or has become another
-// program by exec.
+// Alive returns ErrGone if the program that was opened no longer runs: the process has exited, or runs another program
+// after an exec.
 //
-// It costs one pread of one byte, about a microsecond. A reader calls it once for each round of looks and before it
-// believes what a walk has found; Read calls it when an address turns out bad, and Refresh each time.
+// It costs one pread of one byte, about a microsecond. Readers call it once for each round of looks, and before they
+// use the result of a walk. Read calls it if an address is bad, and Refresh always calls it.
 func (p *Process) Alive() error {
-	// Any address will do: a bad one is EIO as long as the address space lives, and 0 bytes once it does not
+	// Any address is suitable: a bad one is EIO as long as the address space lives, and 0 bytes afterwards
 	// (fs/proc/base.c, mem_rw; fs/proc/task_mmu.c, m_start).
 	var b [1]byte
 	if !p.calls.begin() {
@@ -157,8 +156,8 @@ func (p *Process) Alive() error {
 	return nil
 }
 
-// file returns a file of /proc for a thread that lives. /proc/TID works for any thread and, unlike /proc/PID/task/TID,
-// has map_files.
+// file returns the path of a file of /proc for a live thread. /proc/TID works for any thread and, unlike
+// /proc/PID/task/TID, has map_files.
 func (p *Process) file(name string) string {
 	return "/proc/" + strconv.Itoa(int(p.tid.Load())) + "/" + name
 }
@@ -190,7 +189,7 @@ func (p *Process) findCPU() (*arch.CPU, error) {
 		}
 	}
 	if st, _, err := procfs.ReadStat(p.pid, int(p.tid.Load())); err != nil || !st.Alive() {
-		return nil, ErrGone // the process has ended meanwhile, and its memory has gone
+		return nil, ErrGone // the process has ended, and its memory is gone
 	}
 	return nil, errors.New("no ELF header found")
 }
@@ -204,7 +203,7 @@ func cpuOf(head []byte) (*arch.CPU, error) {
 	return cpu, nil
 }
 
-// tryRead reads one byte of the first mapping that is readable.
+// tryRead reads one byte of the first readable mapping.
 func (p *Process) tryRead() error {
 	for _, m := range p.Mappings() {
 		if m.Perm&PermRead == 0 || m.Inode == 0 {

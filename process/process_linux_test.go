@@ -27,8 +27,8 @@ func needRoot(t testing.TB) {
 	}
 }
 
-// TestMappedFiles finds symbols in files with names that are hard to read or lead nowhere. It reads the files by
-// map_files. Without the right to use map_files, it reads them by path.
+// TestMappedFiles finds symbols in files with names that are hard to parse or lead nowhere. It reads the files through
+// map_files, and without the right to do so, by path.
 func TestMappedFiles(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Log("not root: map_files cannot be used, all goes by path")
@@ -37,8 +37,8 @@ func TestMappedFiles(t *testing.T) {
 	const (
 		kept state = iota
 		deleted
-		replaced // another build stands at this path
-		pipe     // a pipe stands at this path
+		replaced // another build is at this path
+		pipe     // a pipe is at this path
 	)
 	for _, c := range []struct {
 		name, file string
@@ -119,7 +119,7 @@ func TestMappedFiles(t *testing.T) {
 			if want := c.byPath; (err == nil) != want {
 				t.Errorf("opening it by path: %v, want %v", err, want)
 			}
-			// All of the file is mapped. So memory has what the path does not lead to.
+			// The whole file is mapped. So memory has the contents that the path does not lead to.
 			if c, ok := q.Code(start+helper, true); !ok || c.Symbol != "hidden_helper" || c.Row == nil {
 				t.Errorf("without map_files: %+v, %v", c, ok)
 			}
@@ -127,14 +127,14 @@ func TestMappedFiles(t *testing.T) {
 	}
 }
 
-// noFiles gives memory but no files.
+// noFiles provides memory but no files.
 type noFiles struct{ *Process }
 
 func (noFiles) openImage(*group) (imageFile, int64, error)            { return nil, 0, os.ErrNotExist }
 func (noFiles) openDebug(string, debugRoot) (imageFile, int64, error) { return nil, 0, os.ErrNotExist }
 func (noFiles) inRoot(path string) string                             { return path }
 
-// TestImageOutOfMemory reads a library without its file. The unwind rules must be the file's.
+// TestImageOutOfMemory reads a library without its file. The unwind rules must equal those of the file.
 func TestImageOutOfMemory(t *testing.T) {
 	ch, _ := startShell(t, "echo ready; read line")
 	p := openPID(t, ch.Process.Pid)
@@ -170,7 +170,7 @@ func TestImageOutOfMemory(t *testing.T) {
 	}
 }
 
-// TestImageOfAnEndedProcess: of a process that has ended it is not said that its files were replaced or deleted.
+// TestImageOfAnEndedProcess: if a process has ended, goprof does not report that its files were replaced or deleted.
 func TestImageOfAnEndedProcess(t *testing.T) {
 	ch, in := startShell(t, "echo ready; read line")
 	p := openPID(t, ch.Process.Pid)
@@ -189,7 +189,7 @@ func TestImageOfAnEndedProcess(t *testing.T) {
 	}
 }
 
-// eachOpen runs a test with openat2, and as on kernels that have none.
+// eachOpen runs a test with openat2, and as on a kernel without it.
 func eachOpen(t *testing.T, test func(t *testing.T)) {
 	t.Run("openat2", test)
 	t.Run("walk", func(t *testing.T) {
@@ -315,7 +315,7 @@ func TestOpenErrors(t *testing.T) {
 	ch.goOn()
 	eventually(t, "the child has exited", func() bool {
 		st, _, err := procfs.ReadStat(ch.pid, ch.pid)
-		tids, _ := listThreads(ch.pid) // the leader may be a zombie before the other threads are gone
+		tids, _ := listThreads(ch.pid) // the leader may be a zombie before the other threads have ended
 		return err == nil && st.State == 'Z' && len(tids) == 1
 	})
 	check("a zombie", ch.pid, ErrNoProcess)
@@ -351,7 +351,7 @@ func TestThreads(t *testing.T) {
 			t.Errorf("%+v: the kernel lists no such thread, %v", th, after)
 		}
 	}
-	for _, tid := range before { // Go starts threads whenever it likes to
+	for _, tid := range before { // Go may start threads at any time
 		if slices.Contains(after, tid) && !seen[tid] {
 			t.Errorf("thread %d is missing: %+v", tid, threads)
 		}
@@ -379,8 +379,8 @@ func TestThreadsInAPidNamespace(t *testing.T) {
 	}
 }
 
-// TestVDSOAgainstReadelf reads the unwind rules of the vdso out of its own memory. It compares them with what
-// readelf says of a copy.
+// TestVDSOAgainstReadelf reads the unwind rules of the vdso in its own memory. It compares them with readelf's output
+// for a copy.
 func TestVDSOAgainstReadelf(t *testing.T) {
 	p := openSelf(t)
 	run(t, "readelf", "--version")

@@ -46,7 +46,7 @@ func startCmd(t testing.TB, cmd *exec.Cmd) io.WriteCloser {
 	return in
 }
 
-// startShell runs a shell script. The script says "ready", and then goes on.
+// startShell runs a shell script, and waits until the script prints "ready".
 func startShell(t testing.TB, script string, args ...string) (*exec.Cmd, io.WriteCloser) {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", append([]string{"-c", script, "sh"}, args...)...)
@@ -62,7 +62,7 @@ func startShell(t testing.TB, script string, args ...string) (*exec.Cmd, io.Writ
 	return cmd, in
 }
 
-// eventually waits until a condition holds that must come to hold.
+// eventually waits until a condition holds. It fails the test if that takes too long.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for range 12_000 {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Reader reads numbers and strings out of the target's memory. It owns the scratch memory that this needs, so that
-// reads do not allocate: one Reader for each goroutine.
+// Reader reads numbers and strings from the target's memory. It has its own scratch memory, so reads do not allocate.
+// Each goroutine needs its own Reader.
 //
 // Both supported CPUs are little-endian.
 type Reader struct {
@@ -15,10 +15,8 @@ type Reader struct {
 	scratch [256]byte
 }
 
-// NewReader returns a Reader of m.
 func NewReader(m Memory) *Reader { return &Reader{m: m} }
 
-// U8 reads one byte.
 func (r *Reader) U8(addr uint64) (uint8, error) {
 	if err := r.m.Read(addr, r.scratch[:1]); err != nil {
 		return 0, err
@@ -26,7 +24,6 @@ func (r *Reader) U8(addr uint64) (uint8, error) {
 	return r.scratch[0], nil
 }
 
-// U16 reads two bytes.
 func (r *Reader) U16(addr uint64) (uint16, error) {
 	if err := r.m.Read(addr, r.scratch[:2]); err != nil {
 		return 0, err
@@ -34,7 +31,6 @@ func (r *Reader) U16(addr uint64) (uint16, error) {
 	return binary.LittleEndian.Uint16(r.scratch[:]), nil
 }
 
-// U32 reads four bytes.
 func (r *Reader) U32(addr uint64) (uint32, error) {
 	if err := r.m.Read(addr, r.scratch[:4]); err != nil {
 		return 0, err
@@ -42,7 +38,6 @@ func (r *Reader) U32(addr uint64) (uint32, error) {
 	return binary.LittleEndian.Uint32(r.scratch[:]), nil
 }
 
-// U64 reads eight bytes.
 func (r *Reader) U64(addr uint64) (uint64, error) {
 	if err := r.m.Read(addr, r.scratch[:8]); err != nil {
 		return 0, err
@@ -50,31 +45,28 @@ func (r *Reader) U64(addr uint64) (uint64, error) {
 	return binary.LittleEndian.Uint64(r.scratch[:]), nil
 }
 
-// I32 reads a C int.
 func (r *Reader) I32(addr uint64) (int32, error) {
 	v, err := r.U32(addr)
 	return int32(v), err
 }
 
-// Ptr reads a pointer.
 func (r *Reader) Ptr(addr uint64) (uint64, error) { return r.U64(addr) }
 
-// Bytes fills p.
 func (r *Reader) Bytes(addr uint64, p []byte) error { return r.m.Read(addr, p) }
 
-// CString reads a string that ends with a zero byte. One longer than max bytes (without the zero) is an error: it is
-// then probably no string at all.
+// CString reads a string that ends with a zero byte. A string longer than max bytes (without the zero) is an error,
+// because it is probably not a string.
 func (r *Reader) CString(addr uint64, max int) (string, error) {
 	var small [128]byte
 	b, err := r.AppendCString(small[:0], addr, max)
 	return string(b), err
 }
 
-// AppendCString is CString into memory that the caller reuses.
+// AppendCString is like CString, but appends to memory that the caller reuses.
 func (r *Reader) AppendCString(dst []byte, addr uint64, max int) ([]byte, error) {
 	for n := 0; n <= max; {
-		// A string may end just before unmapped memory, so no chunk crosses into the next page before the string is known to
-		// go on there. All pages that Linux has are multiples of 4 KB.
+		// A string may end directly before unmapped memory. So a chunk crosses into the next page only when the string is
+		// known to continue there. All page sizes of Linux are multiples of 4 KB.
 		chunk := min(len(r.scratch), int(4096-addr%4096))
 		p := r.scratch[:chunk]
 		if err := r.m.Read(addr, p); err != nil {

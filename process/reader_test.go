@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// arrayMemory is one mapped piece of memory.
+// arrayMemory is one mapped range of memory.
 type arrayMemory struct {
 	base uint64
 	data []byte
@@ -56,7 +56,7 @@ func TestReaderCString(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		mem  string
-		at   uint64 // the memory's beginning; behind its end nothing is mapped
+		at   uint64 // the beginning of the memory; nothing is mapped after its end
 		max  int
 		want string
 		err  error
@@ -74,7 +74,7 @@ func TestReaderCString(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			mem := []byte(c.mem)
 			if c.err == nil && len(mem) < 512 && c.at%4096+uint64(len(mem)) < 4096 {
-				mem = append(mem, make([]byte, 512)...) // the page goes on
+				mem = append(mem, make([]byte, 512)...) // the page continues
 			}
 			r := NewReader(&arrayMemory{base: c.at, data: mem})
 			got, err := r.CString(c.at, c.max)

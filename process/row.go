@@ -1,18 +1,15 @@
 package process
 
-// Row is one row of a DWARF call frame table: how to get the caller's registers at
-// one pc (DWARF 5, section 6.4.1).
+// Row is one row of a DWARF call frame table: the rules for the caller's registers at one pc (DWARF 5, section 6.4.1).
 type Row struct {
 	CFA    Rule // RuleRegister (Reg+Off) or RuleValExpr
 	Saved  []SavedReg
 	RA     uint8 // column of the return address
 	Signal bool  // a signal frame: the caller's pc is exact ('S' augmentation)
-	// SignedRA: the return address carries pointer authentication here
-	// (DW_CFA_AARCH64_negate_ra_state).
+	// SignedRA: the return address has pointer authentication at this pc (DW_CFA_AARCH64_negate_ra_state).
 	SignedRA bool
 }
 
-// SavedReg is the rule for one register.
 type SavedReg struct {
 	Reg  uint8
 	Rule Rule
@@ -31,7 +28,6 @@ const (
 	RuleValExpr            // is what Expr computes
 )
 
-// Rule is one register rule.
 type Rule struct {
 	Kind RuleKind
 	Reg  uint8

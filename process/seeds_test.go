@@ -13,7 +13,7 @@ import (
 	"goprof/testdata/fuzzseed"
 )
 
-// TestWriteSeeds takes seeds from libc, from the installed JVMs and from the recorded walks: see package fuzzseed.
+// TestWriteSeeds makes seeds from libc, the installed JVMs and the recorded walks (see package fuzzseed).
 func TestWriteSeeds(t *testing.T) {
 	fuzzseed.Making(t)
 	for _, path := range oracleFiles(t, thisMachine) {
@@ -38,7 +38,7 @@ func seedsOfFrames(t *testing.T, name string, table *cfiTable) {
 		if kinds := instructions(&e); isFDE && err == nil && next-off < size && !seen[kinds] {
 			seen[kinds] = true
 			frames := oneFunction(table, off)
-			// The same function in both indexes: as it is read now, and as it stands elsewhere.
+			// The same function with both indexes: goprof's own, and the linker's.
 			moved := &cfiTable{frames: frames, framesAddr: 0x1000}
 			if moved.buildIndex() != nil {
 				t.Fatalf("%s: function at %#x", name, off)
@@ -52,7 +52,6 @@ func seedsOfFrames(t *testing.T, name string, table *cfiTable) {
 	}
 }
 
-// instructions lists the call frame instructions of a function.
 func instructions(e *fde) string {
 	var set [256]bool
 	for _, program := range [][]byte{e.cie.program, e.program} {
@@ -74,7 +73,7 @@ func instructions(e *fde) string {
 	return fmt.Sprint(set, e.signal, e.fdeEnc)
 }
 
-// oneFunction makes a section with the entry of one function, and with what that entry shares with others.
+// oneFunction makes a section with the FDE of one function, and its CIE.
 func oneFunction(table *cfiTable, off uint64) []byte {
 	cut := func(off uint64) []byte {
 		_, _, _, next := entry(table.frames, table.framesAddr, off)
@@ -115,7 +114,7 @@ func seedOfMaps(t *testing.T) {
 	fuzzseed.Write(t, ".", "FuzzMaps", "go-program", b)
 }
 
-// seedOfMiniDebug takes the stream out of FuzzELF's seed with such a stream.
+// seedOfMiniDebug extracts the xz stream from a seed of FuzzELF.
 func seedOfMiniDebug(t *testing.T) {
 	text, err := os.ReadFile("testdata/fuzz/FuzzELF/mini-debug-info")
 	if err != nil {

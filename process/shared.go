@@ -13,24 +13,24 @@ import (
 )
 
 // The JVMs of a host run the same libjvm, whose symbols and unwind information have 4 MB and more. So goprof keeps
-// equal pieces of files once, as long as any image uses them, and sorts a table of symbols once. It compares pieces by
-// content. So a file that only claims to be the same (for example by its build id) cannot replace the file of another
-// process.
+// equal pieces of files only once, while any image uses them, and sorts a table of symbols only once. It compares the
+// pieces' contents. So a file that only claims to be the same (for example by its build id) cannot replace the file of
+// another process.
 
 const (
 	// sharedFrom is the smallest size of a piece that is shared.
 	sharedFrom = 4 << 10
-	// mostAlike is how many pieces at the same offset, in files of the same size, a piece is compared with.
+	// A piece is compared with up to mostAlike pieces at the same offset in files of the same size.
 	mostAlike = 4
-	// sharedPart is the divisor of the price (budget.go) of a piece that is already in use, because the piece takes no
-	// more memory. With 8 the 176th JVM of a host had no symbols.
+	// A piece that is already in use costs only 1/sharedPart of its price (budget.go), because it takes no more memory.
+	// With a divisor of 8, the 176th JVM of a host had no symbols.
 	sharedPart = 64
-	// maxCheap bounds the bytes at the low price: the process that paid the full price may end while others still use the
+	// maxCheap bounds the bytes at the low price. The process that paid the full price may end while others still use the
 	// piece.
 	maxCheap = 64 << 20
 	// maxPlaces bounds the filePlaces that are remembered.
 	maxPlaces = 1 << 12
-	// comparePiece is how many bytes are compared at a time.
+	// comparePiece is the number of bytes that are compared at a time.
 	comparePiece = 256 << 10
 )
 
@@ -38,10 +38,10 @@ type pieces struct {
 	mu     sync.Mutex
 	seed   maphash.Seed
 	known  map[uint64][]piece
-	sweep  int // pieces that are no longer in use are looked for when there are so many
+	sweep  int // the number of pieces at which those no longer in use are removed
 	places map[filePlace][]piece
 	orders map[orderKey]weak.Pointer[order]
-	cheap  map[weak.Pointer[byte]]int // the pieces that are paid in part, and their sizes
+	cheap  map[weak.Pointer[byte]]int // the pieces at the low price, and their sizes
 	recent recent
 }
 
@@ -60,7 +60,7 @@ func newPieces() *pieces {
 		orders: map[orderKey]weak.Pointer[order]{}, cheap: map[weak.Pointer[byte]]int{}}
 }
 
-// bytes is the piece, nil if it is no longer in use.
+// bytes returns the piece. It is nil if the piece is no longer in use.
 func (k piece) bytes() []byte {
 	first := k.first.Value()
 	if first == nil {
@@ -69,7 +69,7 @@ func (k piece) bytes() []byte {
 	return unsafe.Slice(first, k.size)
 }
 
-// one returns an older piece that is equal to b, or else b itself. From now on no code may write into the result.
+// one returns an existing piece that is equal to b, or else b itself. The result must not be written to.
 func (p *pieces) one(b []byte) []byte {
 	if len(b) < sharedFrom {
 		return b
@@ -91,8 +91,8 @@ func (p *pieces) one(b []byte) []byte {
 	return b
 }
 
-// read reads a piece of a file. If the piece is in use, it only compares the file with the piece, and leaves no garbage
-// behind. had reports whether the piece has the low price.
+// read reads a piece of a file. If the piece is in use, read only compares the file with it, and leaves no garbage. had
+// reports whether the piece has the low price.
 func (p *pieces) read(r io.ReaderAt, at filePlace) (b []byte, had bool, err error) {
 	if at.size >= sharedFrom {
 		for _, old := range p.alike(at) {
@@ -114,7 +114,7 @@ func (p *pieces) read(r io.ReaderAt, at filePlace) (b []byte, had bool, err erro
 		defer p.mu.Unlock()
 		all := append(alive(p.places[at]), piece{weak.Make(unsafe.SliceData(b)), len(b)})
 		if len(p.places) >= maxPlaces {
-			clear(p.places) // what is not found here is read again
+			clear(p.places) // a place that is missing is only read again
 		}
 		p.places[at] = all[max(len(all)-mostAlike, 0):]
 	}
@@ -149,7 +149,7 @@ func (p *pieces) paidInPart(b []byte) bool {
 	return len(b) > 0 && known
 }
 
-// alike returns the pieces that were found at a filePlace.
+// alike returns the pieces that were read at a filePlace.
 func (p *pieces) alike(at filePlace) (all [][]byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,19 +176,19 @@ func isThere(r io.ReaderAt, want []byte, off int64) bool {
 	return true
 }
 
-// order is a table of symbols in the order of their addresses.
+// order is the symbols of a table, sorted by address.
 type order struct {
 	symbols []uint32
-	progs   []elf.Prog64 // they say what is code
+	progs   []elf.Prog64 // the segments that hold code
 }
 
-// orderKey identifies an order by what it is made of. Weak pointers to the same piece are equal.
+// orderKey identifies an order by its inputs. Weak pointers to the same piece are equal.
 type orderKey struct {
 	raw, names         weak.Pointer[byte]
 	rawSize, namesSize int
 }
 
-// order returns the order of a table, and makes it if there is none.
+// order returns the order of a table. It makes the order if there is none.
 func (p *pieces) order(raw, names []byte, progs []elf.Prog64, sort func() []uint32) *order {
 	if len(raw) < sharedFrom || len(names) < sharedFrom {
 		return &order{symbols: sort()}
@@ -198,7 +198,7 @@ func (p *pieces) order(raw, names []byte, progs []elf.Prog64, sort func() []uint
 	o := p.orders[key].Value()
 	p.mu.Unlock()
 	if o == nil || !slices.Equal(o.progs, progs) {
-		o = &order{symbols: sort(), progs: slices.Clone(progs)} // this takes long: others are not to wait
+		o = &order{symbols: sort(), progs: slices.Clone(progs)} // takes long, so p.mu is not held
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,7 +207,7 @@ func (p *pieces) order(raw, names []byte, progs []elf.Prog64, sort func() []uint
 	return o
 }
 
-// hasOrder reports whether order would find the order of a table. A file may have the same table, but other progs.
+// hasOrder reports whether order would find the order of a table. Files with the same table may have different progs.
 func (p *pieces) hasOrder(raw, names []byte, progs []elf.Prog64) bool {
 	if len(raw) < sharedFrom || len(names) < sharedFrom {
 		return false
@@ -222,7 +222,6 @@ func keyOf(raw, names []byte) orderKey {
 	return orderKey{weak.Make(unsafe.SliceData(raw)), weak.Make(unsafe.SliceData(names)), len(raw), len(names)}
 }
 
-// alive returns the pieces that are still used.
 func alive(all []piece) []piece {
 	return slices.DeleteFunc(all, func(k piece) bool { return k.first.Value() == nil })
 }
@@ -243,10 +242,10 @@ func (p *pieces) forget() {
 	p.sweep = max(2*len(p.known), 64)
 }
 
-// recent keeps the pieces that were used last, even if no image uses them any more.
+// recent keeps the pieces that were used most recently, even if no image uses them any more.
 type recent struct {
 	most, size int
-	kept       []keptPiece // the last one was used last
+	kept       []keptPiece // the most recently used comes last
 }
 
 type keptPiece struct {
@@ -254,7 +253,6 @@ type keptPiece struct {
 	size int
 }
 
-// use notes that a piece was used.
 func (r *recent) use(what any, size int) {
 	if size > r.most {
 		return
@@ -267,7 +265,7 @@ func (r *recent) use(what any, size int) {
 	r.trim()
 }
 
-// trim drops the pieces that were not used for longest.
+// trim drops the least recently used pieces.
 func (r *recent) trim() {
 	for r.size > r.most {
 		r.size -= r.kept[0].size
@@ -275,8 +273,8 @@ func (r *recent) trim() {
 	}
 }
 
-// KeepLibraries keeps up to size bytes of the libraries that were read last, for a caller that opens one process after
-// the other.
+// KeepLibraries keeps up to size bytes of recently read libraries. It is for a caller that opens one process after the
+// other.
 func KeepLibraries(size int) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()

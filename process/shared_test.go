@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// Equal pieces are kept once. Different pieces are kept apart. A piece that no process has is not kept.
+// Equal pieces are kept once, different pieces separately. A piece that no process uses is not kept.
 func TestPiecesAreShared(t *testing.T) {
 	p := newPieces()
 	p.sweep = 1
@@ -39,7 +39,7 @@ func TestPiecesAreShared(t *testing.T) {
 	}
 }
 
-// A piece comes again and again, each time when no process has it any more. Nothing of it is left behind.
+// A piece is used again and again, each time after no process uses it any more. Nothing of it is left behind.
 func TestPieceComesAgain(t *testing.T) {
 	p := newPieces()
 	for range 4 {
@@ -55,7 +55,7 @@ func TestPieceComesAgain(t *testing.T) {
 	}
 }
 
-// fileOf is a file that knows how much of it was read at once.
+// fileOf is a file that records the size of its largest read.
 type fileOf struct {
 	b    []byte
 	most int
@@ -66,8 +66,8 @@ func (f *fileOf) ReadAt(b []byte, off int64) (int, error) {
 	return bytes.NewReader(f.b).ReadAt(b, off)
 }
 
-// A piece that some process has is compared, and not read whole. A file that only looks like the same one keeps its
-// own pieces.
+// A piece that some process uses is compared, and not read as a whole. A file that only looks the same gets pieces of
+// its own.
 func TestKnownPiecesAreCompared(t *testing.T) {
 	p := newPieces()
 	const size = 4 * comparePiece
@@ -104,7 +104,7 @@ func TestKnownPiecesAreCompared(t *testing.T) {
 	runtime.KeepAlive(first)
 }
 
-// Equal tables are put in order once. That needs the same addresses to be code.
+// Equal tables are sorted once, if the same addresses are code in both files.
 func TestOrdersAreShared(t *testing.T) {
 	p := newPieces()
 	raw, names := make([]byte, sharedFrom), make([]byte, sharedFrom)
@@ -124,7 +124,7 @@ func TestOrdersAreShared(t *testing.T) {
 	runtime.KeepAlive(first)
 }
 
-// The pieces that were used last are kept, within the bound.
+// The most recently used pieces are kept, within the bound.
 func TestRecentPiecesAreKept(t *testing.T) {
 	r := recent{most: 10}
 	a, b, c, large := new(byte), new(byte), new(byte), new(byte)
@@ -143,7 +143,7 @@ func TestRecentPiecesAreKept(t *testing.T) {
 	}
 }
 
-// A process pays a part of a piece that another process has read already.
+// A process pays only a part of the price for a piece that another process has read.
 func TestSharedPiecesArePaidInPart(t *testing.T) {
 	const size = 1 << 20
 	budget := &readBudget{left: 4 * size}
@@ -160,8 +160,8 @@ func TestSharedPiecesArePaidInPart(t *testing.T) {
 	runtime.KeepAlive(first)
 }
 
-// TestTablesOfManyJVMs: a thousand JVMs of one libjvm have room, with the orders of its symbols. A process that has no
-// room has none of them, and goprof knows that.
+// TestTablesOfManyJVMs: the tables and orders for a thousand JVMs with one libjvm fit into the budget. A process whose
+// tables do not fit gets none, and goprof knows that.
 func TestTablesOfManyJVMs(t *testing.T) {
 	const jvms, symbols, names = 1000, 4096, 64 << 10 // Temurin 25.s libjvm has some 8 MB in all
 	content := make([]byte, symbols*symSize+names)
@@ -207,12 +207,12 @@ func TestTablesOfManyJVMs(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestFewPiecesArePaidInPart: the process that paid a piece in full may end, and others still have the piece. So
-// there is a bound.
+// TestFewPiecesArePaidInPart: the process that paid the full price of a piece may end while others still use the piece.
+// So there is a bound.
 func TestFewPiecesArePaidInPart(t *testing.T) {
 	p := newPieces()
 	most, more := make([]byte, maxCheap), make([]byte, sharedFrom)
-	for range 2 { // the second time counts no more than the first
+	for range 2 { // the second call does not count again
 		if !p.isCheap(most) {
 			t.Error("less than the bound is paid in part")
 		}

@@ -8,23 +8,23 @@ import (
 
 const (
 	symSize = 24 // sizeof(Elf64_Sym)
-	// orderSize is the memory that sort takes for a symbol: an address while it sorts, and the symbol's index in the
-	// order.
+	// orderSize is the memory that sort needs for a symbol: an address during sorting, and the symbol's index in the
+	// result.
 	orderSize = 8 + 4
-	// maxSymbols: 16 million is far beyond any program; indexes must fit into 24 bits.
+	// maxSymbols is 16 million, far beyond any program. Indexes must fit into 24 bits.
 	maxSymbols = 1<<24 - 1
-	// maxNest is how many symbols may begin inside another one before pc.
+	// maxNest bounds the symbols that begin inside another symbol before pc.
 	maxNest = 32
 )
 
 // symtab is the raw symbol table of a file, and a list of its symbols for code, sorted by address. The raw table is not
-// converted: so the 70,000 symbols of libjvm take two reads and one sort, without an allocation for each.
+// converted. So the 70,000 symbols of libjvm take two reads and one sort, and no allocation for each.
 type symtab struct {
 	raw   []byte // Elf64_Sym
 	names []byte
-	order *order   // nil before it was asked for
-	ends  []uint64 // of the file's sections, by number
-	// bodies has the ends of functions without a size (readBodies). If it is nil, they reach to the next symbol.
+	order *order   // nil until it is needed
+	ends  []uint64 // the ends of the file's sections, by number
+	// bodies has the ends of functions without a size (readBodies). If it is nil, such functions end at the next symbol.
 	bodies map[uint32]uint64
 }
 
@@ -44,7 +44,7 @@ func (f *elfFile) readSymtab(section string) *symtab {
 	}
 	order := s.Size / symSize * orderSize
 	if shared.paidInPart(raw) && shared.paidInPart(names) && shared.hasOrder(raw, names, f.progs) {
-		order /= sharedPart // whoever paid for the table has paid for its order
+		order /= sharedPart // the process that paid for the table has also paid for its order
 	}
 	if !f.budget.spend(order) {
 		return nil
@@ -82,7 +82,7 @@ func (s sym) isFunc() bool { return s.typ() == elf.STT_FUNC || s.typ() == elf.ST
 
 func (s sym) end() uint64 { return s.value + s.size }
 
-// defined reports whether the symbol is in this file, and is not thread-local.
+// defined reports whether the symbol is defined in this file, and is not thread-local.
 func (s sym) defined() bool {
 	i := elf.SectionIndex(s.shndx)
 	return i != elf.SHN_UNDEF && i != elf.SHN_COMMON && s.typ() != elf.STT_TLS && s.typ() != elf.STT_FILE &&
@@ -101,13 +101,13 @@ func (t *symtab) find(name string) (uint64, bool) {
 	return 0, false
 }
 
-// sort orders the symbols that name code by address.
+// sort sorts the symbols for code by address.
 func (t *symtab) sort(f *elfFile) {
 	t.order = shared.order(t.raw, t.names, f.progs, func() []uint32 { return t.sorted(f.isText) })
 }
 
-// sorted returns the symbols that name code by address, the best of each address. text reports whether an address is
-// code.
+// sorted returns the symbols for code, sorted by address. Of several symbols at one address it returns the best. text
+// reports whether an address is code.
 func (t *symtab) sorted(text func(uint64) bool) []uint32 {
 	keys := make([]uint64, 0, t.len())
 	for i := range uint32(t.len()) {
@@ -120,7 +120,7 @@ func (t *symtab) sorted(text func(uint64) bool) []uint32 {
 	}
 	slices.Sort(keys)
 	order := make([]uint32, 0, len(keys))
-	funcEnd := uint64(0) // how far the functions so far reach
+	funcEnd := uint64(0) // the highest end of the functions so far
 	for _, k := range keys {
 		i := uint32(k & maxSymbols)
 		s := t.at(i)
@@ -143,7 +143,7 @@ func (t *symtab) sorted(text func(uint64) bool) []uint32 {
 	return order
 }
 
-// isLabel returns false for nameless symbols and for the marks by which arm64 distinguishes code from data ("$x", "$d":
+// isLabel returns false for nameless symbols and for the marks that distinguish code from data on arm64 ("$x", "$d":
 // ELF for the Arm 64-bit Architecture, "Mapping symbols").
 func (t *symtab) isLabel(s sym) bool {
 	if uint64(s.name)+1 >= uint64(len(t.names)) {
@@ -164,8 +164,8 @@ func (s sym) betterThan(o sym) bool {
 	return elf.SymBind(s.info>>4) == elf.STB_GLOBAL && elf.SymBind(o.info>>4) != elf.STB_GLOBAL
 }
 
-// reaches reports whether the symbol may reach to addr. A symbol without a size ends with its section: the code in the
-// linker's table (.plt) is not part of _init in the section before.
+// reaches reports whether the symbol may extend to addr. A symbol without a size ends with its section. For example,
+// the linker's code (.plt) is not part of _init in the section before.
 func (t *symtab) reaches(i uint32, s sym, addr uint64) bool {
 	if s.size > 0 {
 		return addr < s.end()
@@ -176,8 +176,8 @@ func (t *symtab) reaches(i uint32, s sym, addr uint64) bool {
 	return int(s.shndx) >= len(t.ends) || addr < t.ends[s.shndx]
 }
 
-// lookup returns the name of the code at addr, false if there is none. A symbol without a size reaches to the next
-// symbol, or to the end of its own code.
+// lookup returns the name of the code at addr. It returns false if there is none. A symbol without a size ends at the
+// next symbol, or at the end of its own code.
 func (t *symtab) lookup(addr uint64) (name []byte, ok bool) {
 	if t.order == nil {
 		return nil, false

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzSymbols sorts and searches hostile symbol tables. It compares the result with a look at every symbol.
+// FuzzSymbols sorts and searches hostile symbol tables. It compares the result with a search through all symbols.
 func FuzzSymbols(f *testing.F) {
 	names := []byte("\x00outer\x00inner\x00label\x00$x\x00.L1\x00")
 	raw := rawSym(1, elf.STT_FUNC, elf.STB_GLOBAL, 100, 50)
@@ -44,7 +44,8 @@ func FuzzSymbols(f *testing.F) {
 	})
 }
 
-// mayBeNamed: a symbol of this name holds addr. A symbol without a size begins at addr or before it.
+// mayBeNamed reports whether a symbol with this name may hold addr. A symbol without a size begins at addr or before
+// it.
 func mayBeNamed(table *symtab, addr uint64, name []byte) bool {
 	for i := range uint32(table.len()) {
 		s := table.at(i)
@@ -79,7 +80,7 @@ func FuzzUnpackXZ(f *testing.F) {
 	})
 }
 
-// FuzzNotes looks for build ids. It compares the result with an id that it puts behind the notes.
+// FuzzNotes looks for build ids. It appends a note with an id, and expects to find that id.
 func FuzzNotes(f *testing.F) {
 	f.Add([]byte("\x04\x00\x00\x00\x10\x00\x00\x00\x01\x00\x00\x00GNU\x00\x00\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00"))
 	f.Add([]byte("\x04\x00\x00\x00\x14\x00\x00\x00\x03\x00\x00\x00GNU\x00\xa3\x7c\x5a\xf0\xbf\x0d\x17\x7a\x3b\x09\x0a\x26\xcb\x7f\xa1\x44\x1b\x2f\xb6\x2c"))
@@ -93,7 +94,7 @@ func FuzzNotes(f *testing.F) {
 			t.Fatalf("%x is not there", id)
 		}
 		buildIDPath(id)
-		// If the notes have a length that is a multiple of 4, they do not hide the note behind them.
+		// If the notes have a length that is a multiple of 4, they do not hide the note after them.
 		own := []byte("\x04\x00\x00\x00\x04\x00\x00\x00\x03\x00\x00\x00GNU\x00\x01\x02\x03\x04")
 		if id == nil && wholeNotes(b) && !bytes.Equal(findBuildID(append(b[:len(b):len(b)], own...)), own[16:]) {
 			t.Fatal("a build id is not found")
@@ -101,7 +102,7 @@ func FuzzNotes(f *testing.F) {
 	})
 }
 
-// wholeNotes: b is a list of notes, and nothing else.
+// wholeNotes reports whether b is a list of notes, and nothing else.
 func wholeNotes(b []byte) bool {
 	for len(b) >= 12 {
 		n := 12 + (uint64(b[0])|uint64(b[1])<<8|uint64(b[2])<<16|uint64(b[3])<<24+3)&^3

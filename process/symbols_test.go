@@ -14,8 +14,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestSymbolsAgainstDebugELF asks for random addresses of real libraries. It searches for the answer in the symbols
-// that the standard library reads, one after the other.
+// TestSymbolsAgainstDebugELF looks up random addresses of real libraries. It compares the result with a linear search
+// through the symbols that the standard library reads.
 func TestSymbolsAgainstDebugELF(t *testing.T) {
 	for _, path := range oracleFiles(t, thisMachine) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -67,8 +67,8 @@ func isFunction(s elf.Symbol) bool {
 	return (typ == elf.STT_FUNC || typ == elf.STT_GNU_IFUNC) && s.Section != elf.SHN_UNDEF
 }
 
-// plausible: a function with a size that holds addr comes first. Next comes the nearest symbol below addr, if it has
-// no size.
+// plausible reports whether name is right. A function with a size that holds addr is preferred. Otherwise it is the
+// nearest symbol below addr, if that has no size.
 func plausible(syms []elf.Symbol, addr uint64, name string, ok bool) bool {
 	held := false
 	for _, s := range syms {
@@ -85,7 +85,7 @@ func plausible(syms []elf.Symbol, addr uint64, name string, ok bool) bool {
 	if !ok {
 		return true
 	}
-	for _, s := range syms { // a label, or a function of unknown size
+	for _, s := range syms { // a label, or a function without a size
 		if s.Name == name && s.Value <= addr && (s.Size == 0 || addr-s.Value < s.Size) {
 			return true
 		}
@@ -102,7 +102,6 @@ func hasName(syms []elf.Symbol, addr uint64, name string) bool {
 	return false
 }
 
-// rawSym makes one Elf64_Sym.
 func rawSym(name uint32, typ elf.SymType, bind elf.SymBind, value, size uint64) []byte {
 	b := make([]byte, symSize)
 	binary.LittleEndian.PutUint32(b, name)
@@ -164,8 +163,8 @@ func TestSymbolRules(t *testing.T) {
 	}
 }
 
-// TestLinkerTable: the code by which a library calls others lies between .init and .text. The size of the function
-// _init is not known. _init ends before that code.
+// TestLinkerTable: the code with which a library calls others is between .init and .text. The function _init has no
+// size, and ends before that code.
 func TestLinkerTable(t *testing.T) {
 	dir := t.TempDir()
 	source, lib := filepath.Join(dir, "lib.c"), filepath.Join(dir, "lib.so")
@@ -261,8 +260,8 @@ func buildLibrary(t testing.TB, dir string) (path string, helper uint64) {
 	return path, addr
 }
 
-// TestDebugFiles strips a library in each way that distributions use. It looks for a function that only the full
-// symbol table names.
+// TestDebugFiles strips a library in each way that distributions use. It looks for a function that is only in the full
+// symbol table.
 func TestDebugFiles(t *testing.T) {
 	lookup := func(t *testing.T, lib string, addr uint64, roots [2]string) string {
 		t.Helper()
@@ -314,7 +313,7 @@ func TestDebugFiles(t *testing.T) {
 			if got := lookup(t, lib, addr, roots); got != "hidden_helper" {
 				t.Errorf("got %q", got)
 			}
-			// A file of that name that belongs to another build is not used.
+			// A file with that name from another build is not used.
 			other, err := os.ReadFile(debug)
 			if err != nil {
 				t.Fatal(err)
@@ -370,7 +369,7 @@ func TestDebugFiles(t *testing.T) {
 }
 
 func TestUnpackXZIsBounded(t *testing.T) {
-	// A stream header, and a block that asks for a dictionary of 4 GB.
+	// A stream header, and a block that requests a dictionary of 4 GB.
 	head := append([]byte("\xfd7zXZ\x00\x00\x04\xe6\xd6\xb4\x46"), 2, 0, 0x21, 1, 40, 0, 0, 0, 0, 0, 0, 0)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

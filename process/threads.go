@@ -14,20 +14,22 @@ import (
 	"goprof/process/procfs"
 )
 
-// maxThreads bounds a list of threads. The kernel's own limit (PID_MAX_LIMIT) is 4 million. No JVM has nearly as many.
+// maxThreads bounds a list of threads. The kernel's own limit (PID_MAX_LIMIT) is 4 million. No JVM has nearly that
+// many.
 const maxThreads = 1 << 18
 
 // Thread is one thread as the kernel sees it.
 type Thread struct {
 	TID   int
-	NSTID int    // its number in its own pid namespace: what the JVM knows
+	NSTID int    // its number in its own pid namespace, which the JVM knows
 	Comm  string // 15 bytes at most; valid UTF-8, otherwise as the program set it
 	State byte   // R S D T t Z X I, as in /proc/PID/stat
-	Start uint64 // when it began: hundredths of a second since the machine was started (CLOCK_BOOTTIME)
+	Start uint64 // when it began, in hundredths of a second since the machine was started (CLOCK_BOOTTIME)
 }
 
-// Threads lists the threads, lowest number first. Threads that come or go meanwhile may be missing. Another one is
-// missing only where threads end so often that each of four listings has skipped it (see completeList and readList).
+// Threads lists the threads, lowest number first. Threads that begin or end during the listing may be missing. Other
+// threads are missing only if threads end so often that each of four listings has skipped them (see completeList and
+// readList).
 func (p *Process) Threads() ([]Thread, error) {
 	tids, err := listThreads(p.pid)
 	if err != nil {
@@ -42,7 +44,7 @@ func (p *Process) Threads() ([]Thread, error) {
 	return threads, nil
 }
 
-// ThreadIDs lists the threads' numbers alone, lowest first.
+// ThreadIDs lists only the threads' numbers, lowest first.
 func (p *Process) ThreadIDs() ([]int, error) { return listThreads(p.pid) }
 
 // NSTID is a thread's number in its own pid namespace.
@@ -86,8 +88,8 @@ func listThreads(pid int) ([]int, error) {
 	return completeList(func() ([]int, bool, error) { return listOnce(pid) })
 }
 
-// completeList calls list until a list is complete. If none is, because threads end all the time, it returns the
-// threads of all lists. Then some of them may have ended, and a thread that each list has skipped is missing.
+// completeList calls list until a list is complete. If none is complete, because threads end all the time, it returns
+// the threads of all lists. Then some of them may have ended, and a thread that each list has skipped is missing.
 func completeList(list func() (tids []int, complete bool, err error)) (all []int, err error) {
 	for range listings {
 		tids, complete, err := list()
@@ -107,7 +109,6 @@ func completeList(list func() (tids []int, complete bool, err error)) (all []int
 	return slices.Compact(all), nil
 }
 
-// listOnce lists the threads.
 func listOnce(pid int) (tids []int, complete bool, err error) {
 	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/task")
 	if err != nil {
@@ -115,7 +116,7 @@ func listOnce(pid int) (tids []int, complete bool, err error) {
 	}
 	defer dir.Close()
 	before := countThreads(dir)
-	buf := make([]byte, (min(max(before, 0), maxThreads)+64)*direntSize) // threads that come meanwhile have room, too
+	buf := make([]byte, (min(max(before, 0), maxThreads)+64)*direntSize) // room for threads that begin during the listing
 	return readList(before, func() (tids []int, err error) {
 		n, err := unix.Getdents(int(dir.Fd()), buf)
 		procfs.EachTask(buf[:max(n, 0)], func(tid int) { tids = append(tids, tid) })
@@ -123,14 +124,15 @@ func listOnce(pid int) (tids []int, complete bool, err error) {
 	})
 }
 
-// direntSize is the most that getdents64 writes of a thread: 19 bytes, 7 digits and a zero, in whole words.
+// direntSize is the largest entry of getdents64 for a thread: 19 bytes, 7 digits and a zero, rounded up to whole words.
 const direntSize = 32
 
-// readList reads a list of threads to its end; before is how many there were just before that. The kernel goes from
-// the oldest to the youngest. If the thread that it stands at ends, the call of getdents64 ends there. The next call
-// goes on behind as many threads as were listed, counted from the oldest, and so skips one that lives (fs/proc/base.c,
-// next_tid and first_tid). Hence the first call alone can be complete, and it is if it has as many threads as there
-// were: if it lacked one of them, it would have only older ones, and those are fewer.
+// readList reads a list of threads to its end. before is the number of threads just before that. The kernel lists from
+// the oldest thread to the youngest. If the thread at its present position ends, the call of getdents64 ends there. The
+// next call continues after as many threads as were listed, counted from the oldest, and so skips a live thread
+// (fs/proc/base.c, next_tid and first_tid). Hence only the list of the first call can be complete. It is complete if it
+// has as many threads as there were before: if one of them were missing, the list would only have older threads, which
+// are fewer.
 func readList(before int, read func() ([]int, error)) (tids []int, complete bool, err error) {
 	complete = before <= 0 // not known
 	for first := true; len(tids) < maxThreads; first = false {
@@ -147,7 +149,7 @@ func readList(before int, read func() ([]int, error)) (tids []int, complete bool
 	return tids, complete, nil
 }
 
-// countThreads returns the number of a process's threads: the links of its folder task less two (fs/proc/base.c,
+// countThreads returns the number of a process's threads: the links of its folder task minus two (fs/proc/base.c,
 // proc_task_getattr). It is 0 or less if the kernel does not count links.
 func countThreads(task *os.File) int {
 	var st unix.Stat_t

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestIncompleteLists: the kernel leaves out live threads if another one ends while it lists them. Nothing is left out
-// of the result.
+// TestIncompleteLists: the kernel leaves out live threads if another thread ends during the listing. The result has all
+// threads.
 func TestIncompleteLists(t *testing.T) {
 	type list struct {
 		tids     []int
@@ -41,8 +41,8 @@ func TestIncompleteLists(t *testing.T) {
 }
 
 // TestCompleteListsHaveAll lists the threads of a model of the kernel, while threads begin and end at any step. A list
-// that is called complete has all threads that were there from the beginning to the end. The model can skip threads: it
-// shows so for lists that have merely as many threads as there were before and after.
+// that counts as complete has all threads that lived from the beginning to the end. The model does skip threads: some
+// lists lack a thread although they have as many threads as there were before and after.
 func TestCompleteListsHaveAll(t *testing.T) {
 	complete, skips := 0, 0
 	random := rand.New(rand.NewPCG(1, 2))
@@ -75,12 +75,12 @@ func TestCompleteListsHaveAll(t *testing.T) {
 	}
 }
 
-// taskModel is a process as proc_task_readdir of the kernel goes through it (fs/proc/base.c).
+// taskModel is a process, and a model of the kernel's proc_task_readdir (fs/proc/base.c).
 type taskModel struct {
 	living  []int // in the order in which they began
 	last    int
-	listed  int // the position of the folder
-	changes int // threads that still begin or end at most
+	listed  int // the position in the folder
+	changes int // how many threads may still begin or end
 	random  *rand.Rand
 }
 
@@ -89,7 +89,7 @@ func (m *taskModel) begin() {
 	m.living = append(m.living, m.last)
 }
 
-// pass is a moment in which threads may begin and end.
+// pass is a moment at which threads may begin and end.
 func (m *taskModel) pass() {
 	for ; m.changes > 0 && m.random.IntN(4) == 0; m.changes-- {
 		if n := len(m.living); n > 1 && m.random.IntN(2) == 0 {
@@ -108,7 +108,7 @@ func (m *taskModel) getdents() (tids []int, err error) {
 	}
 	for at := m.living[m.listed]; ; {
 		m.pass()
-		if slices.Contains(m.living, at) { // else it has no number any more, and is not listed
+		if slices.Contains(m.living, at) { // otherwise it has no number any more, and is not listed
 			tids = append(tids, at)
 		}
 		m.listed++

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTraps: a target may have laid traps where its libraries were. A goprof that reads only by name opens none of
-// them, is not held up, and still has what stands in memory.
+// TestTraps: a target may have put traps in place of its libraries. A goprof that can open files only by name opens
+// none of them, does not block, and still finds everything that is in memory.
 func TestTraps(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
 	if err := os.WriteFile(outside, []byte("outside"), 0o600); err != nil {
@@ -79,7 +79,7 @@ func TestTraps(t *testing.T) {
 	}
 }
 
-// hugeELF is the beginning of a library. Its tables reach to the end of the file.
+// hugeELF is the beginning of a library whose tables reach to the end of the file.
 func hugeELF() []byte {
 	b := make([]byte, 64)
 	copy(b, "\x7fELF\x02\x01\x01")
@@ -89,8 +89,8 @@ func hugeELF() []byte {
 	return b
 }
 
-// TestSwapped: a name leads to another thing each time it is looked up. goprof reads the thing that it found to be a
-// regular file inside the root, or nothing.
+// TestSwapped: a name leads to another thing at each lookup. goprof reads only what it has checked to be a regular file
+// inside the root, or nothing.
 func TestSwapped(t *testing.T) { eachOpen(t, checkSwapped) }
 
 func checkSwapped(t *testing.T) {
@@ -120,7 +120,7 @@ func checkSwapped(t *testing.T) {
 			os.Remove(next)
 			if unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, next, 0) == nil {
 				os.Rename(next, filepath.Join(root, "lib.so"))
-				os.Remove(next) // if two names belong to one file, rename leaves both
+				os.Remove(next) // rename removes neither name if both belong to one file
 			}
 		}
 	}()
@@ -128,7 +128,7 @@ func checkSwapped(t *testing.T) {
 	for i := 0; i < 20_000 || opened == 0 && i < 2_000_000; i++ {
 		f, size, err := openForeign(root, "/lib.so")
 		if err != nil {
-			runtime.Gosched() // the goroutine that swaps must have a turn
+			runtime.Gosched() // let the swapping goroutine run
 			continue
 		}
 		opened++
@@ -145,7 +145,7 @@ func checkSwapped(t *testing.T) {
 	}
 }
 
-// TestPathsInChroot: the kernel tells a file's path from the host's root. In the target's own root the file has a
+// TestPathsInChroot: the kernel reports a file's path from the host's root. In the target's own root, the file has a
 // shorter name.
 func TestPathsInChroot(t *testing.T) {
 	needRoot(t)

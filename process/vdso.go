@@ -3,13 +3,13 @@ package process
 import "io"
 
 // mappedFile reads an ELF file, by file offset, from the memory of a process that has mapped it. The vdso exists only
-// in memory. Of other files headers, unwind tables and code are mapped, but neither section headers nor full symbols.
+// in memory. The mappings of other files include headers, unwind tables and code, but neither section headers nor full
+// symbols.
 type mappedFile struct {
 	mem    Memory
 	pieces []Mapping
 }
 
-// ReadAt implements io.ReaderAt.
 func (f *mappedFile) ReadAt(b []byte, off int64) (int, error) {
 	done := 0
 	for done < len(b) {
@@ -27,8 +27,8 @@ func (f *mappedFile) ReadAt(b []byte, off int64) (int, error) {
 	return done, nil
 }
 
-// piece returns the mapping of a file offset, nil if there is none. If two segments share a page of the file, the first
-// has the page unchanged, and a writable one may not.
+// piece returns the mapping of a file offset, nil if there is none. If two segments share a page of the file, piece
+// returns the first, where the page is unchanged. The page of a writable segment may have changed.
 func (f *mappedFile) piece(off uint64) *Mapping {
 	for i := range f.pieces {
 		m := &f.pieces[i]
@@ -39,7 +39,7 @@ func (f *mappedFile) piece(off uint64) *Mapping {
 	return nil
 }
 
-// mappedSize returns how far into the file the mappings reach.
+// mappedSize returns the highest offset in the file that is mapped.
 func (g *group) mappedSize() int64 {
 	var size uint64
 	for _, m := range g.all {

@@ -121,7 +121,7 @@ func (e *eventful) wanted(snap *look.Look) bool {
 	if e.buffer && event.Buffer == events.OutsideBuffer && snap.Event.Sort != look.HitAlone {
 		e.shares.takeBeside(e.part.leaf(e.events, snap), &snap.Event)
 	}
-	return snap.Event.Sort != look.HitTold
+	return snap.Event.Sort != look.HitWithoutSample
 }
 
 func (e *eventful) walked(snap *look.Look, _ *profile.Stack) {

@@ -389,7 +389,7 @@ func (b *ioBook) account() {
 		of  events.IOCalls
 	}{{"of files and peers that are not listed", rest}, {"no room to count by descriptor", l.Full},
 		{"the descriptor was closed meanwhile", l.Closed},
-		{"goprof was late to read the sums of closed descriptors", l.Untold},
+		{"goprof was late to read the sums of closed descriptors", l.QueueFull},
 		{"waits for several descriptors at once", l.Polls}} {
 		if k.of.Calls > 0 {
 			b.sum.Lost = append(b.sum.Lost, profile.IOLost{Why: k.why, Calls: int64(k.of.Calls),

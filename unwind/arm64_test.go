@@ -21,7 +21,7 @@ func TestRecordedArm64(t *testing.T) {
 	kinds, signed := map[profile.Kind]int{}, map[bool]int{}
 	for _, file := range files {
 		if strings.HasPrefix(filepath.Base(file), "virtual-") {
-			continue // TestRecordedVirtual has these
+			continue // TestRecordedVirtual replays these
 		}
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			rec, w := recorded(t, file)
@@ -55,9 +55,9 @@ func TestRecordedArm64(t *testing.T) {
 	}
 }
 
-// TestUntoldSignatures: the kernel tells a tracer which bits are a signature. It does not tell perf. The end of the
-// target's memory tells the same.
-func TestUntoldSignatures(t *testing.T) {
+// TestSignaturesWithoutMask: the kernel reports to a tracer which bits are a signature, but not to perf. The same bits
+// follow from the end of the target's memory.
+func TestSignaturesWithoutMask(t *testing.T) {
 	stacks := func(prepare func(w *Walker, snap *process.Snapshot)) string {
 		rec, w := recorded(t, "testdata/arm64/shadow-jdk25-pauth.walks")
 		for _, snap := range rec.Snapshots {
@@ -82,9 +82,9 @@ func TestUntoldSignatures(t *testing.T) {
 	}
 }
 
-// TestNativeHasJustReturned: the interpreter has called C, and C has just returned. No register tells which method
-// that was for: the method's register holds whatever C left there, and the link register still holds where C was to
-// return to.
+// TestNativeHasJustReturned: the interpreter has called C, and C has just returned. No register identifies the method
+// of that call: the method's register has whatever C left there, and the link register still has the address to which C
+// returned.
 func TestNativeHasJustReturned(t *testing.T) {
 	files, _ := filepath.Glob("testdata/arm64/kinds-*.walks")
 	for _, file := range files {

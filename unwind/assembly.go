@@ -8,7 +8,7 @@ import (
 	"goprof/process"
 )
 
-// maxAssembly bounds the code that is read of a function in assembly.
+// maxAssembly bounds the code of an assembly function that is read.
 const maxAssembly = 2048
 
 // kernelLibrary is the name of a mapping of the kernel's own code (/proc/PID/maps).
@@ -16,9 +16,9 @@ const kernelLibrary = "[vdso]"
 
 // assemblyCaller finds the caller of a function without unwind rules. HotSpot has a few such functions in hand-written
 // assembly (os_cpu/linux_*/*.S: SpinPause, the copy loops). On arm64 the kernel's vdso has rules for signals only
-// (arch/arm64/kernel/vdso/Makefile). assemblyCaller reads the code ahead to find out how these functions return, as it
-// does for stubs, and for the C library's clone. For other libraries without unwind information it returns false, and
-// the walk notes a gap: their code may do anything.
+// (arch/arm64/kernel/vdso/Makefile). assemblyCaller reads the code ahead of these functions, and of the C library's
+// clone, to find out how they return. For other libraries without unwind information it returns false, and the walk
+// notes a gap, because their code may do anything.
 func (w *Walker) assemblyCaller(site *nativeSite) (caller, bool) {
 	if !w.cur.exact || !w.byHand(site.fn.Module) && !w.hasCloned(site) {
 		return caller{}, false
@@ -31,17 +31,18 @@ func (w *Walker) assemblyCaller(site *nativeSite) (caller, bool) {
 	return c, ok && w.afterCall(c.pc, nil)
 }
 
-// byHand reports whether assemblyCaller reads the functions of a library that have no unwind rules.
+// byHand reports whether assemblyCaller handles the functions of a library that have no unwind rules.
 func (w *Walker) byHand(library string) bool {
 	return w.vm != nil && (library == w.vm.Library() || library == kernelLibrary)
 }
 
-// clones are the functions of C libraries that start a thread. glibc's rules for them end before the system call, for
-// the new thread comes out of that call, too (sysdeps/unix/sysv/linux/x86_64/clone3.S, and that of aarch64).
+// clones are the functions of C libraries that start a thread. glibc's unwind rules for them end before the system
+// call, because the new thread also returns from that call (sysdeps/unix/sysv/linux/x86_64/clone3.S, and that of
+// aarch64).
 var clones = []string{"__clone3", "clone3", "__clone", "clone"}
 
-// hasCloned reports whether the frame is that of a thread that has just started another one. In the new thread the
-// kernel returns a 0.
+// hasCloned reports whether the thread is in the frame of a function that has just started another thread, and is not
+// the new thread. For the new thread the system call returns 0.
 func (w *Walker) hasCloned(site *nativeSite) bool {
 	r := w.cpu.SyscallResult
 	return slices.Contains(clones, site.fn.Name) && w.cur.known&(1<<r) != 0 && w.cur.regs[r] != 0
@@ -54,7 +55,7 @@ func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {
 	}
 	var r exitResult
 	code := w.code[:maxAssembly]
-	// Loops lead back, so code before the pc is read, too. Before a library's first function there is nothing to read.
+	// Loops lead back, so code before the pc is read, too. There may be no memory before a library's first function.
 	for _, base := range [...]uint64{pc - maxAssembly/2, pc} {
 		if w.t.Read(base, code) == nil {
 			exit, err := w.tracer.Trace(code, base, pc, 0)
@@ -66,11 +67,11 @@ func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {
 	return r.exit, r.ok
 }
 
-// askLinker finds the rules for code that a linker has made. Such code goes on in another library, or stands in place
-// of an instruction elsewhere in this library. In the second case it belongs to the function of that instruction.
+// askLinker finds the rules for code that a linker has made. Such code continues in another library, or replaces an
+// instruction elsewhere in this library. In the second case it belongs to the function of that instruction.
 func (w *Walker) askLinker(pc uint64, at *process.Code, site *nativeSite) {
 	code := w.code[:arch.MaxLinkerStub]
-	for w.t.Read(pc, code) != nil { // what can be read may end soon behind the last stub
+	for w.t.Read(pc, code) != nil { // the mapping may end soon after the last stub
 		if len(code) == arch.MinLinkerStub {
 			return
 		}

@@ -9,7 +9,7 @@ import (
 	"goprof/profile"
 )
 
-// codeAt is a target whose memory is a few pieces of code.
+// codeAt is a target whose memory consists of a few pieces of code.
 type codeAt struct {
 	noTarget
 	at map[uint64][]byte
@@ -25,7 +25,7 @@ func (c codeAt) Read(addr uint64, p []byte) error {
 	return errors.New("nothing is mapped here")
 }
 
-// TestClone: glibc's rules for clone3 end before its system call, and two threads come out of that call. The calling
+// TestClone: glibc's rules for clone3 end before its system call, and two threads return from that call. The calling
 // thread is followed to its caller. The new thread has no caller.
 func TestClone(t *testing.T) {
 	const pc, ret = 0x401017, 0x402005

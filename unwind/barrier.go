@@ -7,12 +7,12 @@ import (
 
 // With the collector Shenandoah, the interpreter's code has a barrier where it loads an object. To call C++, the
 // barrier makes a second frame inside the interpreter's frame, only to save registers: push rbp; mov rbp, rsp. The
-// barrier was not called, so no return address lies above its frame (JDK 25,
+// barrier was not called, so there is no return address above its frame (JDK 25,
 // gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp, load_reference_barrier; macroAssembler_x86.cpp,
 // push_call_clobbered). The missing return address distinguishes it from a method's frame.
 
-// beforeBarrier reports whether the frame that a method entry's code ahead makes is a barrier's: then the method's own
-// frame stands already.
+// beforeBarrier is for a method entry. It reports whether the frame that the code ahead makes is a barrier's. Then the
+// method's own frame is already complete.
 func (w *Walker) beforeBarrier(codelet vmstructs.Codelet, e arch.Exit) bool {
 	if w.cpu.ReturnsInRegister {
 		return w.ownFrameStands(codelet, e)
@@ -24,15 +24,15 @@ func (w *Walker) beforeBarrier(codelet vmstructs.Codelet, e arch.Exit) bool {
 	if !known || fp < w.cur.sp || !w.hasCaller(fp) {
 		return false
 	}
-	// A caller's frame has a return address, too. But only this method's frame holds the method that the register holds.
+	// A caller's frame also has a return address. But only this method's frame has the method that is in the register.
 	method, ok := w.slot(fp, w.vm.Interp().Method)
 	return ok && (!w.cur.exact || w.isKnown(w.java.Method) && method == w.cur.regs[w.java.Method])
 }
 
 // ownFrameStands is beforeBarrier for CPUs with a link register. There a return address proves nothing, because the
-// link register always holds one. The proof is that the frame at fp has the entered method and its caller's stack
-// pointer, which are in registers, too. After a call of C these registers have unknown contents. Then the link register
-// holds the address to which C was to return, inside this entry (templateInterpreterGenerator_aarch64.cpp,
+// link register always has one. The proof is that the frame at fp has the entered method and its caller's stack
+// pointer, which are also in registers. After a call of C these registers have unknown contents. Then the link register
+// has the address to which C returned, inside this entry (templateInterpreterGenerator_aarch64.cpp,
 // generate_native_entry).
 func (w *Walker) ownFrameStands(codelet vmstructs.Codelet, e arch.Exit) bool {
 	fp, known := w.fp()
@@ -72,7 +72,7 @@ func (w *Walker) hasMethod(fp uint64) bool {
 	return err == nil
 }
 
-// hasCaller reports whether the frame at fp holds what can be a return address.
+// hasCaller reports whether the frame at fp has a possible return address.
 func (w *Walker) hasCaller(fp uint64) bool {
 	pc, ok := w.slot(fp, 1)
 	return ok && w.plausible(pc)

@@ -9,8 +9,8 @@ import (
 )
 
 // heapFrame is a frame in a stack chunk. sp is the end of its callee's frame. unextended is the stack pointer that the
-// frame itself had when it made the call. They differ if the callee is interpreted: such a callee reaches into its
-// caller's frame, where its locals are (runtime/stackChunkFrameStream.inline.hpp: sp and unextended_sp).
+// frame itself had when it made the call. They differ if the callee is interpreted, because the locals of such a callee
+// are in its caller's frame (runtime/stackChunkFrameStream.inline.hpp: sp and unextended_sp).
 type heapFrame struct {
 	pc, sp, unextended uint64
 }
@@ -35,7 +35,7 @@ func (w *Walker) chunkFrames(c *process.Chunk) bool {
 	return ok
 }
 
-// maxExtended bounds the words by which an interpreted frame's locals reach into its caller's frame (at most 65,535).
+// maxExtended bounds the words of an interpreted frame's locals that are in its caller's frame (at most 65,535).
 const maxExtended = 1 << 16
 
 // maxArguments bounds the words of a method's arguments (JVM specification, 4.3.3), with room for alignment.
@@ -49,8 +49,8 @@ func chunkWord(c *process.Chunk, addr uint64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(c.Stack[off:]), true
 }
 
-// compiledInChunk emits the methods of a compiled frame, and returns the frame of its caller. After the oldest frame of
-// the chunk, the caller's sp is the chunk's end. It returns false if the frame cannot be understood.
+// compiledInChunk emits the methods of a compiled frame, and returns the frame of its caller. For the oldest frame of
+// the chunk, the caller's sp is the chunk's end. It returns false if the frame is inconsistent.
 func (w *Walker) compiledInChunk(c *process.Chunk, f heapFrame) (heapFrame, bool) {
 	b, err := w.vm.Blob(f.pc)
 	if err != nil || b.FrameSize < 1 {
@@ -75,7 +75,7 @@ func (w *Walker) compiledInChunk(c *process.Chunk, f heapFrame) (heapFrame, bool
 			return f, false
 		}
 	case vmstructs.RuntimeStub, vmstructs.Safepoint:
-		// Where a virtual thread gives up its carrier within the VM (runtime/objectMonitor.cpp).
+		// A virtual thread gives up its carrier inside the VM (runtime/objectMonitor.cpp).
 		w.emit(profile.Frame{Func: w.stubFunc(b, pc), Kind: profile.Stub, BCI: -1})
 	default:
 		return f, false
@@ -90,7 +90,7 @@ func (w *Walker) compiledInChunk(c *process.Chunk, f heapFrame) (heapFrame, bool
 
 // interpretedInChunk emits the method of an interpreted frame and returns its caller. In the heap the links of such
 // frames are distances in words, because the chunk may be moved (cpu/*/stackChunkFrameStream_*.inline.hpp). The method
-// and the bytecode pointer are as on a stack.
+// and the bytecode pointer are stored as on a stack.
 func (w *Walker) interpretedInChunk(c *process.Chunk, f heapFrame) (heapFrame, bool) {
 	link, ok := chunkWord(c, f.sp-16)
 	fp := f.sp - 16 + link*8
@@ -108,13 +108,13 @@ func (w *Walker) interpretedInChunk(c *process.Chunk, f heapFrame) (heapFrame, b
 		return f, false
 	}
 	if above := fp + locals*8 + 8; above >= c.End() && above-c.End() <= 8*maxArguments {
-		// The chunk's lowest frame: its arguments lie above the chunk's bottom.
+		// The chunk's oldest frame: its arguments are above the chunk's bottom.
 		return heapFrame{sp: c.End(), unextended: c.End()}, true
 	}
 	return heapFrame{pc: w.strip(ret), sp: fp + 16, unextended: fp + sender*8}, true
 }
 
-// emitHeapMethod emits the method of an interpreted frame. It returns false if bcp does not lie in the method at addr.
+// emitHeapMethod emits the method of an interpreted frame. It returns false if bcp is not in the method at addr.
 func (w *Walker) emitHeapMethod(addr, bcp uint64) bool {
 	m, err := w.vm.Method(addr)
 	if err != nil {
@@ -125,7 +125,7 @@ func (w *Walker) emitHeapMethod(addr, bcp uint64) bool {
 		return true
 	}
 	bci, ok := m.BCI(bcp)
-	if !ok { // another method may have come to that address
+	if !ok { // another method may now be at that address
 		if m, err = w.vm.MethodNow(addr); err != nil {
 			return false
 		}

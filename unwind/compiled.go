@@ -5,7 +5,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// compiledSite is what is known of one pc in compiled Java: the frames there, innermost first.
+// compiledSite has the facts about one pc in compiled Java: the frames there, innermost first.
 type compiledSite struct {
 	blob   *vmstructs.Blob
 	frames []profile.Frame
@@ -18,7 +18,8 @@ func (w *Walker) stepCompiled(b *vmstructs.Blob) profile.Reason {
 	}
 	c, ok := w.compiledCaller(b)
 	if !ok {
-		// A return address that follows none of the method's calls does not show which of its inlined methods called.
+		// A return address that does not follow a recorded call of the method does not show which of its inlined methods
+		// called.
 		if w.cur.exact || b.HasPcDesc(w.cur.pc) {
 			w.emitCompiled(b, w.cur.pc, w.cur.exact)
 		}
@@ -49,10 +50,10 @@ func isDeoptHandler(b *vmstructs.Blob, pc uint64) bool {
 
 // compiledCaller finds the caller of a compiled frame.
 //
-// At a recorded return address the frame is whole and its size is known. Anywhere else the frame may be half built (the
-// entry barrier stands before frame_complete, so that offset says little), half gone, or shifted by pushed arguments of
-// a leaf call. Then compiledCaller reads the code ahead. If the code does not show the caller, compiledCaller does not
-// guess one.
+// At a recorded return address the frame is whole and its size is known. Anywhere else the frame may be incomplete,
+// partly removed, or shifted by pushed arguments of a leaf call (frame_complete shows little, because the entry barrier
+// comes before it). Then compiledCaller reads the code ahead. If the code does not show the caller, compiledCaller does
+// not guess one.
 func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact && isWhole(b, w.cur.pc) {
 		return w.sizedCaller(b, w.cur.sp)
@@ -71,12 +72,12 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if b.Kind != vmstructs.NativeWrapper || w.cur.exact {
 		return caller{}, false
 	}
-	// The walk has come to a native method's wrapper by the frame anchor. The anchor has the sp of a whole frame, but no
-	// frame pointer.
+	// The walk has reached a native method's wrapper through the frame anchor. The anchor has the sp of a whole frame, but
+	// no frame pointer.
 	return w.javaCaller(w.sizedCaller(b, w.cur.sp))
 }
 
-// atEntry finds the caller of code that has done nothing yet. The code ahead may not show the caller: while HotSpot
+// atEntry finds the caller of code that has executed nothing yet. The code ahead may not show the caller: while HotSpot
 // makes a method not entrant, the entry is a jump to itself (nativeInst_x86.cpp, NativeJump::patch_verified_entry).
 func (w *Walker) atEntry() (caller, bool) {
 	e := &w.cpu.AtEntry
@@ -86,29 +87,29 @@ func (w *Walker) atEntry() (caller, bool) {
 	return caller{pc: w.strip(pc), sp: sp, fp: fp, fpKnown: known}, ok1 && ok2
 }
 
-// javaCaller returns c if a compiled method can return there: only generated code calls compiled methods.
+// javaCaller returns c. ok is false if c is not generated code, because only generated code calls compiled methods.
 func (w *Walker) javaCaller(c caller, ok bool) (caller, bool) {
 	return c, ok && w.vm.InCode(w.strip(c.pc)) && w.plausible(c.pc)
 }
 
-// isWhole reports whether a frame that returns to pc certainly has its full size: at a record of the debug information,
-// and in the handlers behind the method's body. A native method's wrapper is excluded: when it locks a contended
-// monitor, it pushes arguments before the call (sharedRuntime_x86_64.cpp, save_args).
+// isWhole reports whether a frame that returns to pc certainly has its full size. This is so at a record of the debug
+// information, and in the handlers after the method's body. A native method's wrapper is excluded: when it locks a
+// contended monitor, it pushes arguments before the call (sharedRuntime_x86_64.cpp, save_args).
 func isWhole(b *vmstructs.Blob, pc uint64) bool {
 	return b.Kind == vmstructs.Nmethod && (b.HasPcDesc(pc) || isDeoptHandler(b, pc) || inStubs(b, pc))
 }
 
-// inStubs reports whether pc lies behind the body of a method: in a stub of one of its static calls, or in one of its
+// inStubs reports whether pc is after the body of a method: in a stub of one of its static calls, or in one of its
 // handlers for exceptions and deoptimisation. When HotSpot enters a handler, the frame is whole (code/nmethod.hpp,
 // asm/codeBuffer.hpp: SECT_STUBS).
 func inStubs(b *vmstructs.Blob, pc uint64) bool {
 	return b.Kind == vmstructs.Nmethod && b.StubBegin != 0 && pc >= b.StubBegin
 }
 
-// behindBody finds the frame of a method's body for a thread that was interrupted in code behind the body. The return
-// address of that code lies in the same method: the body calls the stub of a static call, and the deoptimisation
-// handler pushes an address of its own (c1_LIRAssembler_x86.cpp, emit_deopt_handler). Without behindBody the walk would
-// emit the method twice. It returns false if the thread is elsewhere.
+// behindBody finds the frame of a method's body for a thread that was interrupted in the code after the body. The
+// return address of that code is in the same method: the body calls the stub of a static call, and the deoptimisation
+// handler pushes an address of its own (c1_LIRAssembler_x86.cpp, emit_deopt_handler). Without behindBody, the walk
+// would emit the method twice. It returns false if the thread is elsewhere.
 func (w *Walker) behindBody(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact || !inStubs(b, w.cur.pc) {
 		return caller{}, false
@@ -139,14 +140,14 @@ func (w *Walker) sizedCaller(b *vmstructs.Blob, sp uint64) (caller, bool) {
 	return caller{pc: pc, sp: sp, fp: fp, fpKnown: ok2}, ok1
 }
 
-// emitCompiled emits the methods at pc. If they cannot be found, it emits the method that owns the code, but only for a
-// thread that stands at pc: a frame above may have been called by an inlined method.
+// emitCompiled emits the methods at pc. If they cannot be found, it emits the method that owns the code, but only for
+// the thread's topmost frame. In a lower frame, an inlined method may have made the call.
 func (w *Walker) emitCompiled(b *vmstructs.Blob, pc uint64, exact bool) profile.Reason {
 	site := w.site(b, pc, exact)
 	if site.why != profile.Whole && !exact && len(w.out.Frames) > 0 {
 		return site.why
 	}
-	if !exact && len(w.out.Frames) > 0 && len(site.frames) > 0 { // a stack's leaf says how sure its innermost method is
+	if !exact && len(w.out.Frames) > 0 && len(site.frames) > 0 { // the top frame has the least certainty of all
 		leaf := &w.out.Frames[0]
 		leaf.Sure = max(leaf.Sure, site.frames[0].Sure)
 	}
@@ -156,7 +157,7 @@ func (w *Walker) emitCompiled(b *vmstructs.Blob, pc uint64, exact bool) profile.
 	return site.why
 }
 
-// site returns the known facts about a pc in compiled code. It keeps them for the next walk.
+// site returns the facts about a pc in compiled code, and caches them.
 func (w *Walker) site(b *vmstructs.Blob, pc uint64, exact bool) *compiledSite {
 	key := pc << 1
 	if exact {
@@ -189,7 +190,8 @@ func (w *Walker) site(b *vmstructs.Blob, pc uint64, exact bool) *compiledSite {
 	return site
 }
 
-// scopes returns the methods at pc. exact says that the thread is at that instruction, and has not called there.
+// scopes returns the methods at pc. exact reports that the thread was interrupted at that instruction, and is not in a
+// call.
 func (w *Walker) scopes(b *vmstructs.Blob, pc uint64, exact bool) ([]vmstructs.Scope, profile.Certainty, error) {
 	switch {
 	case b.Kind != vmstructs.Nmethod || !exact && (isWhole(b, pc) || w.vm.FullRecords(b)):
@@ -204,7 +206,7 @@ func (w *Walker) scopes(b *vmstructs.Blob, pc uint64, exact bool) ([]vmstructs.S
 	return s, sure, nil
 }
 
-// calledName is the name of what the frame at the cursor has called.
+// calledName returns the name of the function that the frame at the cursor has called.
 func (w *Walker) calledName() string {
 	if n := len(w.out.Frames); n > 0 {
 		return w.out.Frames[n-1].Func.Name

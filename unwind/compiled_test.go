@@ -12,16 +12,16 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestStaticCallStubs interrupts recorded threads anew, in the stub of the call that a compiled frame was in. The
-// return address has been pushed, and the callee has not begun. The frames must be those of the recording: the
-// method comes with its line, and once.
+// TestStaticCallStubs moves recorded threads into the stub of the call that a compiled frame was in. The return address
+// has been pushed, and the callee has not begun. The frames must be those of the recording: the method appears once,
+// with its line.
 func TestStaticCallStubs(t *testing.T) {
 	manyWalks(t, 100, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) (tried int) {
 		var again profile.Stack
 		for k := range stack.Frames {
 			f := &stack.Frames[k]
 			if k == 0 || stack.Frames[k-1].SP == f.SP || !w.vm.InCode(f.PC) {
-				continue // this test wants the innermost method of a frame in a call
+				continue // this test needs the innermost method of a frame in a call
 			}
 			b, err := w.vm.Blob(f.PC)
 			if err != nil || b.StubBegin == 0 || !b.HasPcDesc(f.PC) {
@@ -43,14 +43,14 @@ func TestStaticCallStubs(t *testing.T) {
 	})
 }
 
-// sameFrame compares frames without the frame pointer. Made registers do not have the one of the frame.
+// sameFrame compares frames, but not their frame pointers. The made-up registers do not have these.
 func sameFrame(a, b profile.Frame) bool {
 	a.FP, b.FP = 0, 0
 	return a == b
 }
 
-// manyWalks walks all recorded threads of javac. do tells how many cases it has tried. Each recording must have at
-// least so many cases.
+// manyWalks walks all recorded threads of javac. do returns the number of cases that it has tried. Each recording must
+// have least cases or more.
 func manyWalks(t *testing.T, least int, do func(t *testing.T, w *Walker, snap *process.Snapshot,
 	stack *profile.Stack) (tried int)) {
 	for _, file := range recordings(t, "walks") {
@@ -65,8 +65,8 @@ func manyWalks(t *testing.T, least int, do func(t *testing.T, w *Walker, snap *p
 	}
 }
 
-// The deoptimisation handler calls its own second instruction, changes the pushed address to its own, and jumps
-// away. There is one frame all the time.
+// The deoptimisation handler calls its own second instruction, replaces the pushed address by its own, and jumps away.
+// There is one frame all the time.
 func TestInDeoptHandler(t *testing.T) {
 	const begin, stubs, handler = 0x1000, 0x1100, 0x1110
 	b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: begin, End: handler + 20, StubBegin: stubs, FrameSize: 4,
@@ -92,9 +92,9 @@ func TestInDeoptHandler(t *testing.T) {
 	}
 }
 
-// TestCompiledCallerIsNotGuessed: the stack ends at code that does not tell where it returns to (here the code
-// cannot even be read). A return address at the distance of the frame's size is no proof: the frame may be half
-// built, and the address may belong to a frame further up.
+// TestCompiledCallerIsNotGuessed: a stack ends at code that does not show where it returns to (here the code cannot
+// even be read). A return address at the distance of the frame's size is no proof: the frame may be incomplete, and the
+// address may belong to a lower frame.
 func TestCompiledCallerIsNotGuessed(t *testing.T) {
 	eachCall(t, func(t *testing.T, w *Walker, snap *process.Snapshot, f *profile.Frame) {
 		b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: 8, End: 4096, FrameSize: int(f.SP-snap.SP) / 8}
@@ -107,8 +107,8 @@ func TestCompiledCallerIsNotGuessed(t *testing.T) {
 	})
 }
 
-// TestAtVerifiedEntry: a thread spins at a method's entry while HotSpot writes a jump there (JDK 11: 5 of 2,000
-// stacks in a bad moment). Its caller is on top of its stack, whatever the code looks like.
+// TestAtVerifiedEntry: a thread spins at a method's entry while HotSpot writes a jump there (JDK 11: 5 of 2,000 stacks
+// in a bad moment). The thread's caller is on top of its stack, whatever the code is.
 func TestAtVerifiedEntry(t *testing.T) {
 	eachCall(t, func(t *testing.T, w *Walker, snap *process.Snapshot, f *profile.Frame) {
 		b := &vmstructs.Blob{Kind: vmstructs.Nmethod, Begin: 8, VerifiedEntry: 64, End: 4096, FrameSize: 4}
@@ -120,7 +120,7 @@ func TestAtVerifiedEntry(t *testing.T) {
 	})
 }
 
-// eachCall finds, in each recorded thread, the first frame that is in a call and has its return address right below
+// eachCall finds, in each recorded thread, the first frame that is in a call and has its return address directly below
 // it. Not each thread has such a frame, but many do.
 func eachCall(t *testing.T, do func(t *testing.T, w *Walker, snap *process.Snapshot, caller *profile.Frame)) {
 	manyWalks(t, 50, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) (tried int) {
@@ -136,12 +136,12 @@ func eachCall(t *testing.T, do func(t *testing.T, w *Walker, snap *process.Snaps
 	})
 }
 
-// TestCallerWithoutDebugInfo: if nothing tells which methods are inlined at a call, goprof does not claim that the
+// TestCallerWithoutDebugInfo: if it is not known which methods are inlined at a call, goprof does not claim that the
 // code's owner has called the frame above (churn in CI: one stack of 6,000).
 func TestCallerWithoutDebugInfo(t *testing.T) {
 	rec, w := recorded(t, recordings(t, "walks")[0])
 	b := *compiledIn(t, w, rec)
-	b.End = b.Begin + 1<<31 // no code is that large, so its records are not believed
+	b.End = b.Begin + 1<<31 // no code is that large, so its records are not used
 	for _, exact := range []bool{true, false} {
 		var out profile.Stack
 		w.snap, w.out = rec.Snapshots[0], &out
@@ -154,7 +154,7 @@ func TestCallerWithoutDebugInfo(t *testing.T) {
 	}
 }
 
-// compiledIn is the code of a compiled frame of a recorded thread.
+// compiledIn returns the code of a compiled frame of a recorded thread.
 func compiledIn(t *testing.T, w *Walker, rec *captured.Recording) *vmstructs.Blob {
 	t.Helper()
 	for i, snap := range rec.Snapshots {

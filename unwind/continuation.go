@@ -11,26 +11,26 @@ import (
 
 // A virtual thread's stack ends at Continuation.enter. The frame of Continuation.enterSpecial follows below it on the
 // carrier's stack, and then the carrier's own frames. If the lowest frames of the virtual thread are in the heap, the
-// lowest frame on the stack returns to the return barrier. There the walk goes on through the chunks that
-// process.Continuation holds (chunk.go).
+// lowest frame on the stack returns to the return barrier. From there the walk continues in the chunks of
+// process.Continuation (chunk.go).
 //
 // goprof reads the chunks when the thread is running again. No counter shows how often the thread has passed the
-// barrier since the stack was copied. So the walk believes the frames in the chunks only if
+// barrier since the stack was copied. So the walk uses the frames in the chunks only if
 //   - two reads gave the same frames, and the thread still ran the same continuation,
 //   - the lowest frame on the stack was unchanged after these reads,
 //   - the thread is not giving up its carrier, because then the stack and the heap have the same frames (if both were
 //     copied in one moment, each frame is reported once),
-//   - every return address in them follows a call of which the compiler has a record,
+//   - every return address in them follows a call that the compiler has recorded,
 //   - their last frame is Continuation.enter.
 //
-// An error is still possible: after its release, within microseconds, the thread passes the barrier into a frame of the
-// same method that has the same words in the same place.
+// One error is still possible: within microseconds after its release, the thread passes the barrier into a frame of the
+// same method that has the same words at the same address.
 
-// entryMethod is the root of a virtual thread's frames.
+// entryMethod is the lowest frame of a virtual thread.
 const entryMethod = "jdk.internal.vm.Continuation.enter"
 
-// yieldMethod runs when a virtual thread gives up its carrier: the frames from yieldMethod on are copied to the heap. A
-// chunk with yieldMethod on top belongs to a thread that is on no stack, or has only just come back.
+// yieldMethod runs when a virtual thread gives up its carrier: the frames from yieldMethod downwards are copied to the
+// heap. A chunk with yieldMethod on top belongs to a thread that is on no stack, or has only just returned to one.
 const yieldMethod = "jdk.internal.vm.Continuation.yield0"
 
 // maxEntryPad is the word that alignment may add above a ContinuationEntry (runtime/continuationFreezeThaw.cpp,
@@ -98,7 +98,7 @@ func (w *Walker) stackBytes(addr uint64, n int) ([]byte, bool) {
 	return w.snap.Stack[off : off+uint64(n)], true
 }
 
-// heapFrames emits the frames to which the return barrier at the cursor leads. If they cannot be believed, it emits
+// heapFrames emits the frames to which the return barrier at the cursor leads. If they are not credible, it emits
 // nothing and returns false.
 func (w *Walker) heapFrames() bool {
 	k := &w.snap.Continuation
@@ -130,8 +130,8 @@ func (w *Walker) heapFrames() bool {
 	return true
 }
 
-// dropFrozen is for a thread that is giving up its carrier, and has copied its frames to the heap. It drops the copies:
-// frames from n on that are on the stack, too. It returns false if the copies differ.
+// dropFrozen is for a thread that is giving up its carrier, and has copied its frames to the heap. It drops these
+// copies: the frames from n on, which are also on the stack. It returns false if the copies differ.
 func (w *Walker) dropFrozen(n int) bool {
 	fs := w.out.Frames
 	first := slices.IndexFunc(fs[:n], func(f profile.Frame) bool { return f.Func.Name == yieldMethod })
@@ -149,8 +149,8 @@ func (w *Walker) dropFrozen(n int) bool {
 }
 
 // thawing reports whether the thread was copying a virtual thread's frames back from the heap, with none of them on the
-// stack yet. goprof cannot know which frames had left the heap already, so it reports only the carrier's own frames.
-// thawing returns false if nothing shows where the carrier's frames are.
+// stack yet. goprof cannot know which frames had already left the heap, so it reports only the carrier's own frames.
+// thawing returns false if it is not known where the carrier's frames are.
 func (w *Walker) thawing() bool {
 	k := &w.snap.Continuation
 	entry, ok := w.stackBytes(k.Entry, vmstructs.EntryBytes)
@@ -166,14 +166,14 @@ func (w *Walker) thawing() bool {
 func (w *Walker) carrierFrames() profile.Reason {
 	ret := w.vm.ContinuationReturn()
 	if ret == 0 || !w.vm.InCode(ret) {
-		w.out.Carrier = len(w.out.Frames) // nothing says where the entry's code is
+		w.out.Carrier = len(w.out.Frames) // the address of the entry's code is not known
 		return profile.Continuation
 	}
 	w.toCaller(ret, w.snap.Continuation.Entry, 0, false)
 	return w.stepGenerated()
 }
 
-// WalkContinuation walks the stack of a virtual thread that no carrier runs: the whole stack is in the heap.
+// WalkContinuation walks the stack of a virtual thread without a carrier. The whole stack is in the heap.
 func (w *Walker) WalkContinuation(k *process.Continuation, out *profile.Stack) {
 	w.run(&process.Snapshot{Continuation: *k}, out, w.walkContinuation)
 }
@@ -195,8 +195,8 @@ func (w *Walker) walkContinuation() profile.Reason {
 	return profile.Whole
 }
 
-// endsAtEntry reports whether the last frame is the lowest one above the ContinuationEntry: only its arguments and a
-// word of padding lie between them.
+// endsAtEntry reports whether the last frame is directly above the ContinuationEntry, with only its arguments and a
+// word of padding in between.
 func (w *Walker) endsAtEntry() bool {
 	entry := w.snap.Continuation.Entry
 	b, ok := w.stackBytes(entry, vmstructs.EntryBytes)
@@ -208,7 +208,7 @@ func (w *Walker) endsAtEntry() bool {
 }
 
 // stillThere reports whether the lowest frame on the stack was the same after the chunks had been read. While the frame
-// is in a call, its words do not change. If it is the running frame and interpreted, it changes only words that do not
+// is in a call, its words do not change. If it is the running frame and interpreted, only words change that do not
 // identify it.
 func (w *Walker) stillThere() bool {
 	n := len(w.out.Frames)
@@ -235,7 +235,8 @@ func (w *Walker) stillThere() bool {
 	return w.sameBase(from, w.snap.Continuation.Entry)
 }
 
-// sameBase compares the copied stack with what was read of it afterwards: of a large frame only the uppermost part.
+// sameBase compares the copied stack with the bytes that were read afterwards. Of a large frame, only the uppermost
+// part was read.
 func (w *Walker) sameBase(from, to uint64) bool {
 	k := &w.snap.Continuation
 	from = max(from, k.BaseAddr)

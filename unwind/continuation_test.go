@@ -26,7 +26,7 @@ func eachVirtual(t *testing.T, test func(t *testing.T, file string, rec *capture
 	}
 }
 
-// TestRecordedVirtual: stacks of virtual threads are those of the recording. Part of each stack lies in the heap.
+// TestRecordedVirtual: stacks of virtual threads are those of the recording. A part of each stack is in the heap.
 func TestRecordedVirtual(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, file string, rec *captured.Recording, w *Walker) {
 		var text bytes.Buffer
@@ -58,8 +58,8 @@ func TestRecordedVirtual(t *testing.T) {
 	})
 }
 
-// TestChunkThatMovedOn: frames in the heap may be of another moment than the pause. Such frames are left out, and
-// the stack says so.
+// TestChunkThatMovedOn: the copies of frames in the heap may be from a later moment than the pause. Such frames are
+// left out, and the stack reports that.
 func TestChunkThatMovedOn(t *testing.T) {
 	cases := map[string]func(k *process.Continuation){
 		"they changed while they were read": func(k *process.Continuation) { k.Settled = false },
@@ -97,7 +97,7 @@ func TestChunkThatMovedOn(t *testing.T) {
 				if stack.Truncated != profile.Continuation || stack.Carrier != 0 || !stack.Mounted {
 					t.Errorf("%s: walk %d: %v, carrier from %d", name, i, stack.Truncated, stack.Carrier)
 				}
-				// What is left: the frames on the stack, and the stub that stands for the rest.
+				// The remaining frames: those on the stack, and the stub in place of the others.
 				n := len(stack.Frames) - 1
 				if n < 1 || stack.Frames[n].Kind != profile.Stub || !slices.Equal(stack.Frames[:n], whole.Frames[:n]) {
 					t.Errorf("%s: walk %d: %d frames are left", name, i, n)
@@ -117,8 +117,8 @@ func copyOf(k *process.Continuation) process.Continuation {
 	return c
 }
 
-// TestHostileChunks changes words of chunks at random. No walk panics or goes on for long. Each ends at the root of
-// the continuation, or says that it does not.
+// TestHostileChunks changes words of chunks at random. No walk panics or takes long. Each walk ends at the root of the
+// continuation, or reports that it does not.
 func TestHostileChunks(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, _ string, rec *captured.Recording, w *Walker) {
 		rnd := rand.New(rand.NewPCG(3, 4))

@@ -16,19 +16,18 @@ import (
 	"goprof/vmstructs"
 )
 
-// coreEvery: one of so many recorded walks becomes a core.
+// coreEvery: one of coreEvery recorded walks becomes a core.
 const coreEvery = 12
 
-// TestCoreOfArm64 makes core files of recorded walks of arm64 JVMs: the registers and the mask of signatures are
-// notes as the kernel writes them, memory is segments. On any CPU that reads such a core, the walk gives the frames
-// of the recording. The recording has no ELF files, so it tells itself in which library a pc lies, and the unwind
-// rules there.
+// TestCoreOfArm64 makes core files of recorded walks of arm64 JVMs. The registers and the mask of signatures become
+// notes, as the kernel writes them, and memory becomes segments. On any CPU that reads such a core, the walk has the
+// frames of the recording. The recording has no ELF files, so it provides each pc's library and unwind rules itself.
 func TestCoreOfArm64(t *testing.T) {
 	files, _ := filepath.Glob("testdata/arm64/*.walks")
 	cores, frames, signed := 0, 0, 0
 	for _, file := range files {
 		if strings.HasPrefix(filepath.Base(file), "virtual-") {
-			continue // a snapshot does not hold their frames in the heap
+			continue // a snapshot does not have their frames in the heap
 		}
 		rec, w := recorded(t, file)
 		for i := 0; i < len(rec.Snapshots); i += coreEvery {
@@ -52,7 +51,7 @@ func TestCoreOfArm64(t *testing.T) {
 	}
 }
 
-// walkCore walks the thread of a core that is made of a snapshot.
+// walkCore makes a core of a snapshot, and walks its thread.
 func walkCore(t *testing.T, rec *captured.Recording, snap *process.Snapshot, stack *profile.Stack) {
 	t.Helper()
 	b := armCore(rec, snap)
@@ -107,7 +106,7 @@ func (c coreAndRecording) Read(addr uint64, p []byte) error { return c.core.Read
 func (c coreAndRecording) ReadMany(rs []process.Range)      { c.core.ReadMany(rs) }
 func (c coreAndRecording) CPU() *arch.CPU                   { return c.core.CPU() }
 
-// armCore is a core file of a snapshot and the memory of its recording (include/uapi/linux/elf.h, fs/binfmt_elf.c).
+// armCore makes a core file of a snapshot and the memory of its recording (include/uapi/linux/elf.h, fs/binfmt_elf.c).
 func armCore(rec *captured.Recording, snap *process.Snapshot) []byte {
 	type piece struct {
 		addr uint64
@@ -145,7 +144,7 @@ func armCore(rec *captured.Recording, snap *process.Snapshot) []byte {
 	return b.Bytes()
 }
 
-// armNotes are NT_PRSTATUS (x0-x30, sp, pc, pstate) and NT_ARM_PAC_MASK (of data, of code).
+// armNotes makes NT_PRSTATUS (x0-x30, sp, pc, pstate) and NT_ARM_PAC_MASK (of data, of code).
 func armNotes(snap *process.Snapshot) []byte {
 	var b bytes.Buffer
 	note := func(owner string, kind uint32, desc []byte) {

@@ -5,7 +5,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// stepDeopt walks the blobs that replace a compiled frame by interpreter frames (runtime/sharedRuntime_*.cpp,
+// stepDeopt walks the blobs that replace a compiled frame with interpreter frames (runtime/sharedRuntime_*.cpp,
 // generate_deopt_blob and generate_uncommon_trap_blob).
 //
 // These blobs call C++ twice. During the first call the compiled frame is still there, below the blob's own frame.
@@ -22,7 +22,7 @@ func (w *Walker) stepDeopt(b *vmstructs.Blob) profile.Reason {
 	return w.skeletons()
 }
 
-// tracedDeopt reads the code ahead in a blob that is not in a call. There the blob's frame may have any size.
+// tracedDeopt reads the code ahead in a blob that is not in a call. Then the blob's frame may have any size.
 func (w *Walker) tracedDeopt(b *vmstructs.Blob) profile.Reason {
 	r := w.exitAt(b, w.cur.pc)
 	if r.ok {
@@ -36,8 +36,8 @@ func (w *Walker) tracedDeopt(b *vmstructs.Blob) profile.Reason {
 	return w.replacing()
 }
 
-// savingRegisters finds the caller of a blob that saves registers or has just done so: the blob's frame stands at the
-// frame pointer (sharedRuntime_x86.cpp, RegisterSaver::save_live_registers).
+// savingRegisters finds the caller of a blob that is saving registers, or has just done so. The frame pointer points to
+// the blob's frame (sharedRuntime_x86.cpp, RegisterSaver::save_live_registers).
 func (w *Walker) savingRegisters(b *vmstructs.Blob) (caller, bool) {
 	fp, known := w.fp()
 	if !known || fp < w.cur.sp {
@@ -46,7 +46,7 @@ func (w *Walker) savingRegisters(b *vmstructs.Blob) (caller, bool) {
 	c, ok := w.linked(fp, 0, true)
 	size := w.cur.sp + uint64(max(b.FrameSize, 0))*8
 	if ok && c.pc == 0 && c.sp <= size {
-		// An exception led to the blob: the address has still to be fetched from the thread.
+		// An exception led to the blob, which has not yet fetched the return address from the thread.
 		c.pc = w.vm.ThrownAt(w.snap.Side)
 		return c, true
 	}
@@ -54,8 +54,8 @@ func (w *Walker) savingRegisters(b *vmstructs.Blob) (caller, bool) {
 }
 
 // replacing finds the caller of a compiled frame while interpreter frames replace it. The replacement begins when the
-// JVM has computed the interpreter frames. It ends when they are on the stack and the second call is made. Until then
-// the thread's vframeArray holds the interpreter frames and their return address.
+// JVM has computed the interpreter frames. It ends with the second call, when they are on the stack. Until then the
+// thread's vframeArray has the interpreter frames and their return address.
 func (w *Walker) replacing() profile.Reason {
 	if len(w.snap.Side) == 0 {
 		return profile.Deoptimizing
@@ -76,7 +76,7 @@ func (w *Walker) replacing() profile.Reason {
 	return w.goTo(c)
 }
 
-// linkAbove returns the caller's frame pointer. It follows the saved frame pointers of the frames that are being built
+// linkAbove returns the caller's frame pointer. It follows the saved frame pointers of the frames that are being built,
 // up to the first that is not below sp.
 func (w *Walker) linkAbove(sp uint64, frames int) (uint64, bool) {
 	fp, known := w.fp()
@@ -95,7 +95,7 @@ func (w *Walker) compiledReturn(pc uint64) bool {
 	return err == nil && b.Kind == vmstructs.Nmethod && (b.HasPcDesc(pc) || isDeoptHandler(b, pc))
 }
 
-// skeletons walks interpreter frames that have not been filled in yet.
+// skeletons walks interpreter frames that are still empty.
 func (w *Walker) skeletons() profile.Reason {
 	fp, known := w.fp()
 	if !known || len(w.snap.Side) == 0 {
@@ -105,7 +105,7 @@ func (w *Walker) skeletons() profile.Reason {
 	if err != nil {
 		return profile.Deoptimizing
 	}
-	// Without an array the frames have been filled in: the walk goes on as usual.
+	// Without an array, the frames are complete and the walk continues as usual.
 	layout := w.vm.Interp()
 	c := caller{fp: fp}
 	if c, known = w.linked(fp, layout.SenderSP, true); !known {
@@ -123,12 +123,12 @@ func (w *Walker) skeletons() profile.Reason {
 		}
 	}
 	if len(unpacking.Frames) > 0 && c.sp != unpacking.CallerSP {
-		return profile.Deoptimizing // when the array was read, it belonged to another frame
+		return profile.Deoptimizing // the array belonged to another frame when it was read
 	}
 	return w.goTo(c)
 }
 
-// linked reads the caller of the frame at fp. plain says that the frame has no slot for the caller's sp.
+// linked reads the caller of the frame at fp. plain: the frame has no slot for the caller's sp.
 func (w *Walker) linked(fp uint64, senderSP int, plain bool) (caller, bool) {
 	saved, ok1 := w.slot(fp, 0)
 	pc, ok2 := w.slot(fp, 1)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestDeoptBlobBetweenCalls: the frame of the deoptimisation blob has its size only in a call. Elsewhere the word at
-// that distance may be the return address of any frame further up, and the frames between would be missed.
+// that distance may be the return address of any lower frame, and the frames in between would be missing.
 func TestDeoptBlobBetweenCalls(t *testing.T) {
 	manyWalks(t, 50, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) (tried int) {
 		for k := 1; k < len(stack.Frames); k++ {

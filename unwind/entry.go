@@ -4,13 +4,13 @@ import (
 	"goprof/profile"
 )
 
-// callStub is the frame between C++ that calls and Java that is called.
+// callStub is the frame between calling C++ and called Java.
 var callStub = &profile.Func{Name: "call_stub"}
 
 // maxCallStub bounds the call stub's frame: a method has at most 255 argument words.
 const maxCallStub = 8 * (255 + 64)
 
-// stepEntry walks the call stub's frame. The frame holds all callee-saved registers, so the walk can go on through the
+// stepEntry walks the call stub's frame. The frame has all callee-saved registers. So the walk can continue through the
 // native frames below by their unwind rules, without an anchor.
 func (w *Walker) stepEntry() profile.Reason {
 	w.emit(profile.Frame{Func: callStub, Kind: profile.Stub, BCI: -1})
@@ -34,7 +34,7 @@ func (w *Walker) stepEntry() profile.Reason {
 	return profile.Whole
 }
 
-// noteWrapper keeps the anchor of the Java frames below the native frames that follow. The anchor lies in the
+// noteWrapper keeps the anchor of the Java frames below the native frames that follow. The anchor is in the
 // JavaCallWrapper, a C++ object on this stack (runtime/javaCalls.hpp).
 func (w *Walker) noteWrapper(fp uint64) {
 	w.anchor.SP = 0

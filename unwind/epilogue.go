@@ -9,10 +9,10 @@ import (
 // Some unwind tables do not describe how an epilogue removes a frame: those written by hand, and those of code built
 // with GCC's -fno-asynchronous-unwind-tables. Between the epilogue's first pop and its return, such a table leads to a
 // stale word, which may look like a return address. The code shows the right address: a return follows within a few
-// instructions, with no call before it. If table and code disagree, the walk believes the code, provided that a call
-// stands before the address to which the code returns.
+// instructions, with no call before it. If table and code disagree, the walk believes the code, provided that its
+// return address follows a call.
 
-// epilogueBytes is how much code is read ahead: enough to give back all registers and return.
+// epilogueBytes is the size of the code that is read ahead. It is enough to restore all registers and return.
 const epilogueBytes = 64
 
 // returnAhead finds out how the code at pc returns. It returns false unless the return is near, with no call before it.
@@ -32,7 +32,7 @@ func (w *Walker) returnAhead(pc uint64) (arch.Exit, bool) {
 	return r.exit, r.ok
 }
 
-// applyCode steps to the caller by the code ahead, if the code contradicts the row. Otherwise it returns false.
+// applyCode moves to the caller that the code ahead shows, if the code contradicts the row. Otherwise it returns false.
 func (w *Walker) applyCode(row *process.Row) bool {
 	if !w.cur.exact || row.Signal {
 		return false

@@ -6,13 +6,13 @@ import (
 	"goprof/vmstructs"
 )
 
-// exitResult is what a Tracer found at one pc.
+// exitResult is the result of a Tracer at one pc.
 type exitResult struct {
 	blob   *vmstructs.Blob // nil for code that never changes
 	exit   arch.Exit
 	ok     bool
-	framed bool // the code does not return, but at this pc the frame pointer is that of the code's own frame
-	// pushed is how much lies below the frame, if the code has called there.
+	framed bool // the code does not return, but the frame pointer is that of the code's own frame at this pc
+	// pushed is the number of bytes below the frame, if the code is in a call.
 	pushed uint64
 }
 
@@ -32,10 +32,10 @@ func (w *Walker) traceStub(code []byte, b *vmstructs.Blob, pc uint64, r *exitRes
 	}
 }
 
-// maxScratch bounds the code for which a Walker keeps room.
+// maxScratch bounds the buffer for code that a Walker keeps.
 const maxScratch = 16 << 10
 
-// keptExit returns what trace finds in the code of b. It keeps the result for each pc.
+// keptExit returns the result of trace for a pc in the code of b, and caches it.
 func (w *Walker) keptExit(b *vmstructs.Blob, pc uint64,
 	trace func(w *Walker, code []byte, b *vmstructs.Blob, pc uint64, r *exitResult)) exitResult {
 	if r, ok := w.exits[pc]; ok && r.blob == b {
@@ -52,9 +52,9 @@ func (w *Walker) keptExit(b *vmstructs.Blob, pc uint64,
 	return r
 }
 
-// traceMethod finds out from a method's code how it leaves its frame. Some code has no exit that can be believed: an
-// endless loop, a switch, code that leads only to an uncommon trap. Then traceMethod follows the code to the nearest pc
-// at which the frame is known to be whole.
+// traceMethod finds out from a method's code how it leaves its frame. Some code has no credible exit: an endless loop,
+// a switch, code that leads only to an uncommon trap. Then traceMethod follows the code to the nearest pc at which the
+// frame is certainly whole.
 func (w *Walker) traceMethod(code []byte, b *vmstructs.Blob, pc uint64, r *exitResult) {
 	exit, err := w.tracer.Trace(code, b.Begin, pc, buildsFrame(b, pc))
 	r.exit, r.ok = exit, err == nil && leavesMethod(b, exit)
@@ -64,9 +64,9 @@ func (w *Walker) traceMethod(code []byte, b *vmstructs.Blob, pc uint64, r *exitR
 	}
 }
 
-// leavesMethod reports whether an exit can be believed. A jump to a computed address is a switch. A jump to a known
-// address is the exit of the return poll's stub or of exception unwinding, unless a call that never returns stands
-// before it. A stack pointer that an intrinsic has saved is that of the whole frame.
+// leavesMethod reports whether an exit is credible. A jump to a computed address is a switch. A jump to a known address
+// is the exit of the return poll's stub or of exception unwinding, unless it follows a call that never returns. A stack
+// pointer that an intrinsic has saved is that of the whole frame.
 func leavesMethod(b *vmstructs.Blob, e arch.Exit) bool {
 	if e.SP.Kind != arch.Unknown && e.SP.Reg == arch.SavedSP && e.SP.Off != int32(b.FrameSize)*8 {
 		return false
@@ -74,7 +74,7 @@ func leavesMethod(b *vmstructs.Blob, e arch.Exit) bool {
 	return !e.Jump || !e.Indirect && (!e.Calls || e.SP.Off == int32(b.FrameSize)*8)
 }
 
-// maxPrologue bounds the distance from an OSR method's entry within which the method's frame may be half built.
+// maxPrologue bounds the distance from an OSR method's entry within which the method's frame may be incomplete.
 const maxPrologue = 64
 
 // buildsFrame returns the size of the frame that the code at pc may be building, or 0.
@@ -87,7 +87,8 @@ func buildsFrame(b *vmstructs.Blob, pc uint64) int32 {
 }
 
 // stubFrame handles stubs that do not return but jump to a computed address (exception handling, deoptimisation). If
-// such a stub makes a standard frame, the return address is on top of the stack before, and above the frame afterwards.
+// such a stub makes a standard frame, the return address is on top of the stack before that, and above the frame
+// afterwards.
 func (w *Walker) stubFrame(code []byte, off, begin uint64, r *exitResult) {
 	n := uint64(w.cpu.Enters(code))
 	switch {
@@ -101,15 +102,15 @@ func (w *Walker) stubFrame(code []byte, off, begin uint64, r *exitResult) {
 	}
 }
 
-// caller is where a frame returns to.
+// caller is the frame to which a frame returns.
 type caller struct {
 	pc, sp, fp uint64
 	fpKnown    bool
-	called     uint64 // cursor.calledSP, if it is another than sp
+	called     uint64 // cursor.calledSP, if it differs from sp
 }
 
-// eval computes a Loc with the cursor's registers. Memory below the stack pointer is dead: it belonged to frames that
-// were there before.
+// eval computes a Loc with the cursor's registers. Memory below the stack pointer is not used, because it belonged to
+// former frames.
 func (w *Walker) eval(l arch.Loc) (uint64, bool) {
 	if l.Kind == arch.Unknown || int(l.Reg) >= arch.MaxRegs || !w.isKnown(int(l.Reg)) {
 		return 0, false
@@ -122,8 +123,8 @@ func (w *Walker) eval(l arch.Loc) (uint64, bool) {
 	return v, true
 }
 
-// evalIn computes a Loc of an Exit. It may be relative to a stack pointer that the code has saved, one further up in
-// the copied stack.
+// evalIn computes a Loc of an Exit. The Loc may be relative to a saved stack pointer, which must be higher in the
+// copied stack.
 func (w *Walker) evalIn(e *arch.Exit, l arch.Loc) (uint64, bool) {
 	if l.Reg != arch.SavedSP {
 		return w.eval(l)
@@ -141,9 +142,9 @@ func (w *Walker) evalIn(e *arch.Exit, l arch.Loc) (uint64, bool) {
 	return 0, false
 }
 
-// evalExit computes the caller that an Exit describes. moved says that adapters or interpreter entries may have moved
-// sp to make room for arguments. Then the sender sp register holds a compiled caller's own sp. Interpreted callers and
-// the call stub are found by their frame pointer, and any sp below it is good enough.
+// evalExit computes the caller that an Exit describes. moved: adapters or interpreter entries may have moved sp to make
+// room for arguments. Then the sender sp register has a compiled caller's own sp. Interpreted callers and the call stub
+// are found by their frame pointer, and any sp below it is sufficient.
 func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	pc, ok := w.evalIn(&e, e.RA)
 	if !ok {
@@ -166,7 +167,7 @@ func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 			c.called, _ = w.evalIn(&e, e.SenderSP)
 		}
 	}
-	if framed { // the sp may lie below an argument that a linker has popped
+	if framed { // the sp may be below an argument that a linker has popped
 		c.sp = max(c.sp, w.cur.sp)
 		// or in the callee's frame
 		if ra := e.RA; w.vm.Interp().OperandSP && ra.Kind == arch.AtMem && int(ra.Reg) == w.cpu.SP {
@@ -176,7 +177,7 @@ func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	return c, ok && c.sp >= w.cur.sp
 }
 
-// framed reports whether the frame that pc returns into is found by its frame pointer.
+// framed reports whether the frame to which pc belongs is found by its frame pointer.
 func (w *Walker) framed(pc uint64) bool {
 	return w.vm != nil && (w.vm.InInterpreter(pc) || pc == w.vm.CallStubReturn())
 }

@@ -9,15 +9,15 @@ import (
 	"goprof/process"
 )
 
-// pushed is the number of a register that no CPU has: it holds what an expression begins with.
+// pushed is the number of a register that no CPU has. It holds the initial value of an expression.
 const pushed = arch.MaxRegs
 
-// maxEvaluated bounds the bytes of all expressions of one walk: an expression can go round in circles, ten steps for
-// each of its bytes, and each frame may have one for each register.
+// maxEvaluated bounds the bytes of all expressions of one walk. An expression can loop (for up to ten steps for each of
+// its bytes), and each frame may have an expression for each register.
 const maxEvaluated = 64 << 10
 
 // evaluate computes a DWARF expression of a CFI rule (of the PLT and the signal trampoline) with delve's evaluator. It
-// reads the stack from the copy. initial, if given, is pushed first: register rules expect the CFA there.
+// reads the stack from the copy. initial, if not nil, is pushed first, because register rules expect the CFA there.
 func (w *Walker) evaluate(c *cursor, expr []byte, initial *uint64) (result uint64, ok bool) {
 	if w.evaluated += len(expr); w.evaluated > maxEvaluated || hasBlock(expr) {
 		return 0, false
@@ -53,10 +53,10 @@ func (w *Walker) evaluate(c *cursor, expr []byte, initial *uint64) (result uint6
 	return uint64(v), true
 }
 
-// hasBlock reports whether a program may hold DW_OP_implicit_value with a block longer than 127 bytes. The evaluator
+// hasBlock reports whether a program may have DW_OP_implicit_value with a block longer than 127 bytes. The evaluator
 // allocates the block before it checks the length, and goprof cannot recover from an allocation that is too large. A
-// program may jump to any byte, so hasBlock checks each byte. Unwind rules do not use the instruction (DWARF 5, section
-// 6.4.2), and in 6,159 expressions of 537 libraries no number looks like it.
+// program may jump to any byte, so hasBlock checks each byte. Unwind rules do not use this instruction (DWARF 5,
+// section 6.4.2), and no number looks like it in 6,159 expressions of 537 libraries.
 func hasBlock(program []byte) bool {
 	for i := 1; i < len(program); i++ {
 		if op.Opcode(program[i-1]) == op.DW_OP_implicit_value && program[i] >= 0x80 {

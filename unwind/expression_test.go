@@ -18,7 +18,7 @@ type noTarget struct{ process.Target }
 
 func (noTarget) CPU() *arch.CPU { return amd64.CPU }
 
-// evaluator is a walker at a small stack. Each register holds its own number.
+// evaluator is a walker with a small stack. Each register holds its own number.
 func evaluator() *Walker {
 	w := New(noTarget{}, nil)
 	w.snap = &process.Snapshot{SP: 0x7000, Stack: make([]byte, 64)}
@@ -34,7 +34,7 @@ func evaluator() *Walker {
 	return w
 }
 
-// usualExpressions are what compilers and C libraries write.
+// usualExpressions are expressions of compilers and C libraries.
 var usualExpressions = map[string][]byte{
 	"glibc, __restore_rt, frame address": {byte(op.DW_OP_breg0) + 7, 0xa0, 0x01, byte(op.DW_OP_deref)},
 	"glibc, __restore_rt, a register":    {byte(op.DW_OP_breg0) + 7, 0x28},
@@ -90,7 +90,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// delve's evaluator panics on some expressions. A target's files may hold these, and none of them ends goprof.
+// delve's evaluator panics on some expressions. A target's files may have these, but goprof does not crash.
 func TestExpressionsThatPanic(t *testing.T) {
 	panics := func(expr []byte) (did bool) {
 		defer func() { did = recover() != nil }()
@@ -138,8 +138,8 @@ func FuzzExpression(f *testing.F) {
 	})
 }
 
-// slowExpression evaluates the instructions that real unwind rules have. known is false for any other instruction,
-// and if something goes wrong.
+// slowExpression evaluates the instructions of real unwind rules. known is false for any other instruction, and after
+// an error.
 func slowExpression(w *Walker, expr []byte, initial *uint64) (v uint64, known bool) {
 	var stack []uint64
 	if initial != nil {

@@ -13,8 +13,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// sights are the nmethods of the pcs of a recording that TestRecordFirstSights made, without the records of a JVM with
-// full records. What a first sight reads of them alone is not read yet.
+// sights returns the nmethods of the pcs of a recording that TestRecordFirstSights made. The records that only a JVM
+// with full records has are removed. Data that only a first sight reads has not been read yet.
 func sights(tb testing.TB, rec *captured.Recording, w *Walker) (pcs []uint64, of []*vmstructs.Blob) {
 	tb.Helper()
 	less := map[*vmstructs.Blob]*vmstructs.Blob{}
@@ -33,7 +33,7 @@ func sights(tb testing.TB, rec *captured.Recording, w *Walker) (pcs []uint64, of
 	return pcs, of
 }
 
-// see infers the methods at each pc. It returns what that took, and how many methods there are.
+// see infers the methods at each pc. It returns the time it took, and the number of methods.
 func see(w *Walker, pcs []uint64, of []*vmstructs.Blob) (took time.Duration, methods int) {
 	begin := time.Now()
 	for i, pc := range pcs {
@@ -43,7 +43,7 @@ func see(w *Walker, pcs []uint64, of []*vmstructs.Blob) (took time.Duration, met
 	return time.Since(begin), methods
 }
 
-// decodeAll reads each instruction of some nmethods, of each once, and returns what that took.
+// decodeAll decodes each instruction of some nmethods once, and returns the time it took.
 func decodeAll(w *Walker, of []*vmstructs.Blob) (took time.Duration) {
 	done := map[*vmstructs.Blob]bool{}
 	for _, b := range of {
@@ -64,12 +64,12 @@ func decodeAll(w *Walker, of []*vmstructs.Blob) (took time.Duration) {
 	return took
 }
 
-// leastSights is how many pcs a recording must have: else the benchmark measures something else.
+// leastSights is the smallest number of pcs of a recording for which the benchmark is meaningful.
 const leastSights = 40
 
-// BenchmarkFirstSight infers the methods at recorded pcs of javac by a walker that knows nothing, and once more. A
-// first sight is compared with what it takes to decode all the code of these nmethods, and nothing else: this ratio
-// depends little on how fast the machine is. A change that makes first sights faster may make later ones faster, too.
+// BenchmarkFirstSight infers the methods at recorded pcs of javac with a new walker, and then once more. The time of a
+// first sight is compared with the time to decode all code of these nmethods. This ratio depends little on the
+// machine's speed. A change that makes first sights faster may also make later ones faster.
 func BenchmarkFirstSight(b *testing.B) {
 	for _, file := range recordings(b, "sights") {
 		b.Run(filepath.Base(file), func(b *testing.B) {
@@ -86,7 +86,7 @@ func BenchmarkFirstSight(b *testing.B) {
 				decoding += decodeAll(w, of)
 				first, later, n = first+took, later+again, n+len(pcs)
 			}
-			b.ReportMetric(0, "ns/op") // that is mostly how long it takes to load the recording
+			b.ReportMetric(0, "ns/op") // mostly the time to load the recording
 			b.ReportMetric(float64(first.Nanoseconds())/float64(n), "ns/first")
 			b.ReportMetric(float64(later.Nanoseconds())/float64(n), "ns/later")
 			b.ReportMetric(float64(first)/float64(decoding), "first/decode")
@@ -94,7 +94,7 @@ func BenchmarkFirstSight(b *testing.B) {
 	}
 }
 
-// TestRecordedFirstSights: what is told at recorded pcs is what was told before, on any machine.
+// TestRecordedFirstSights: on any machine, the results at recorded pcs are those of the recording.
 func TestRecordedFirstSights(t *testing.T) {
 	for _, file := range recordings(t, "sights") {
 		rec, w := recorded(t, file)

@@ -5,7 +5,6 @@ import (
 	"goprof/vmstructs"
 )
 
-// stepGenerated walks a frame of code that HotSpot generated.
 func (w *Walker) stepGenerated() profile.Reason {
 	pc := w.cur.pc
 	if w.vm.InInterpreter(pc) {
@@ -34,7 +33,7 @@ func (w *Walker) stepGenerated() profile.Reason {
 		if w.heapFrames() {
 			return w.carrierFrames()
 		}
-		w.out.Mounted = true // the barrier stands under a virtual thread's frames only
+		w.out.Mounted = true // only virtual threads have the barrier below their frames
 	}
 	return w.stepStub(b)
 }
@@ -57,12 +56,12 @@ func (w *Walker) plausible(pc uint64) bool {
 		// Calls of leaf stubs have no record.
 		return b.HasPcDesc(pc) || isDeoptHandler(b, pc) || w.afterCall(pc, b)
 	case vmstructs.VtableStub, vmstructs.MethodHandleIntrinsic:
-		return false // they jump, they do not call
+		return false // they jump and do not call
 	}
 	return w.vm.ReturnBarrier(b, pc) || w.afterCall(pc, b)
 }
 
-// callSite is whether a call stands before a pc.
+// callSite records whether pc follows a call.
 type callSite struct {
 	blob *vmstructs.Blob // whose code it is, nil for code that never changes
 	is   bool

@@ -18,22 +18,22 @@ import (
 	"goprof/vmstructs"
 )
 
-// These bound what one walk of a hostile process may cost. The recorded walks of javac stay below 2,100 reads and 4
-// MB. Nearly all of that comes when a walk meets a method for the first time.
+// Bounds for one walk of a hostile process. The recorded walks of javac stay below 2,100 reads and 4 MB. A walk needs
+// nearly all of that when it meets a method for the first time.
 const (
 	maxHostileReads = 1 << 17
 	maxHostileBytes = 256 << 20
 )
 
-// hostile is a recorded process that lies in some words of its memory. If it invents, it also lies in all of the
-// memory that was not recorded.
+// hostile is a recorded process that returns false values for some words of its memory. If invents is set, memory that
+// was not recorded also has false values.
 type hostile struct {
 	*captured.Recording
 	lies    map[uint64]uint64 // by address, a multiple of 8
-	fickle  int               // not 0: it lies in some reads only, so that no two reads agree
+	fickle  int               // not 0: only some reads return false values, so that no two reads agree
 	invents bool
-	pool    []uint64 // what it invents: words that have a meaning
-	asked   []uint64 // addresses that were read, if it listens
+	pool    []uint64 // the invented values: words with a meaning
+	asked   []uint64 // addresses that were read, if it records them
 	listens bool
 
 	reads int
@@ -68,7 +68,7 @@ func (h *hostile) read(addr uint64, p []byte) error {
 	return nil
 }
 
-// tooMuch is what Read panics with if a walk exceeds its bounds: such a walk would go on for long.
+// tooMuch is the panic of Read if a walk exceeds its bounds. Without it, such a walk would take long.
 type tooMuch struct {
 	reads int
 	bytes uint64
@@ -122,7 +122,7 @@ func loadHostile(t testing.TB) []*hostileFile {
 	return files
 }
 
-// wordsOf collects words that look like addresses: from stacks, and from what walks read.
+// wordsOf collects words that look like addresses: from stacks, and from memory that walks read.
 func wordsOf(f *hostileFile) []uint64 {
 	pool := []uint64{0, 1, 8, ^uint64(0), 1 << 31, 1<<31 - 1, 1 << 32, 1 << 63, 0xffff, 0x7fffffff_7fffffff}
 	for i, snap := range f.rec.Snapshots {
@@ -146,10 +146,10 @@ func wordsOf(f *hostileFile) []uint64 {
 	return pool
 }
 
-// A plan is a sequence of steps of 8 bytes: what to do, how, and two places.
+// A plan is a sequence of steps of 8 bytes. A step has what to do, how to do it, and two places.
 const planStep = 8
 
-// apply does what a plan says to the process and to one snapshot of it.
+// apply changes the process and one snapshot of it according to a plan.
 func (f *hostileFile) apply(plan []byte, h *hostile, s *process.Snapshot, w *Walker) {
 	for ; len(plan) >= planStep; plan = plan[planStep:] {
 		a, b := uint64(binary.LittleEndian.Uint16(plan[2:])), uint64(binary.LittleEndian.Uint32(plan[4:]))
@@ -212,7 +212,7 @@ func (f *hostileFile) apply(plan []byte, h *hostile, s *process.Snapshot, w *Wal
 	}
 }
 
-// value makes a word: one of the stack itself, another one that has a meaning, or a large one.
+// value returns a word: one of the stack itself, another word with a meaning, or a large one.
 func (f *hostileFile) value(how byte, b uint64, s *process.Snapshot) uint64 {
 	switch how % 8 {
 	case 0:
@@ -231,7 +231,6 @@ func (f *hostileFile) value(how byte, b uint64, s *process.Snapshot) uint64 {
 	return b | b<<29
 }
 
-// attack carries out a plan and walks.
 func (f *hostileFile) attack(at uint16, how uint8, plan []byte) (err error) {
 	i := int(at) % len(f.rec.Snapshots)
 	f.rec.Step(i)
@@ -247,8 +246,8 @@ func (f *hostileFile) attack(at uint16, how uint8, plan []byte) (err error) {
 			panic(r)
 		}
 	}()
-	early := how&1 != 0 // the VM lies from the beginning
-	w := New(h, nil)    // New takes MaxDepth
+	early := how&1 != 0 // false values from the beginning, for the VM, too
+	w := New(h, nil)    // New needs MaxDepth
 	if early {
 		f.apply(plan, h, &snap, w)
 	}
@@ -265,7 +264,7 @@ func (f *hostileFile) attack(at uint16, how uint8, plan []byte) (err error) {
 		w.Walk(&snap, &stack) // fills the caches
 		f.apply(plan, h, &snap, w)
 	}
-	for range 2 { // the second walk finds all that the first one has cached
+	for range 2 { // the second walk uses everything that the first one has cached
 		h.reads, h.bytes = 0, 0
 		if how&2 == 0 {
 			w.Walk(&snap, &stack)
@@ -279,7 +278,7 @@ func (f *hostileFile) attack(at uint16, how uint8, plan []byte) (err error) {
 	return nil
 }
 
-// checkHostile tells what is wrong with the stack of a hostile process.
+// checkHostile returns an error if the stack of a hostile process is impossible.
 func checkHostile(stack *profile.Stack, depth int) error {
 	if len(stack.Frames) > depth {
 		return fmt.Errorf("%d frames of at most %d", len(stack.Frames), depth)
@@ -300,7 +299,7 @@ func checkHostile(stack *profile.Stack, depth int) error {
 	return nil
 }
 
-// FuzzHostileWalk walks processes that lie about everything.
+// FuzzHostileWalk walks processes in which any memory may be false.
 func FuzzHostileWalk(f *testing.F) {
 	files := loadHostile(f)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -325,7 +324,7 @@ func randomPlan(r *rand.Rand) []byte {
 	return plan
 }
 
-// TestHostileWalks is the short form of the fuzzer: the lies are the same each time.
+// TestHostileWalks is the short form of the fuzzer: the false values are the same each time.
 func TestHostileWalks(t *testing.T) {
 	n := 3000
 	if testing.Short() {
@@ -342,8 +341,8 @@ func TestHostileWalks(t *testing.T) {
 	}
 }
 
-// TestWalksHoldLittle: a walk ends if it reads in more than an honest walk can need. The caches are emptied when all
-// walks together have read in too much.
+// TestWalksHoldLittle: a walk ends if it reads more than a real walk can need. The caches are emptied when all walks
+// together have read too much.
 func TestWalksHoldLittle(t *testing.T) {
 	files := recordings(t, "walks")
 	if len(files) == 0 {

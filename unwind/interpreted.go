@@ -6,8 +6,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// stepInterpreted walks a frame of the template interpreter. The frame stands at the frame pointer at all times, except
-// while a frame is being built (method entries) or dropped.
+// stepInterpreted walks a frame of the template interpreter. The frame pointer points to the frame at all times, except
+// while a frame is being built (method entries) or removed.
 func (w *Walker) stepInterpreted() profile.Reason {
 	codelet, ok := w.vm.Codelet(w.cur.pc)
 	if !ok {
@@ -22,9 +22,9 @@ func (w *Walker) stepInterpreted() profile.Reason {
 	return w.interpreterFrame(codelet.Role == vmstructs.MethodEntry)
 }
 
-// codeletExit reads the codelet's code ahead if the method's frame may not be complete: in method entries, and near a
-// return. At calls the frame is complete, with one exception: when an exception has just left a method, a call asks the
-// VM where that exception is handled.
+// codeletExit reads the codelet's code ahead if the method's frame may be incomplete: in method entries, and near a
+// return. At calls the frame is complete, with one exception: after an exception has left a method, a call asks the VM
+// where the exception is handled.
 func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
 	if c.Role != vmstructs.MethodEntry && !w.cur.exact && c.Role != vmstructs.Throwing {
 		return arch.Exit{}, false
@@ -43,11 +43,11 @@ func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
 	return r.exit, r.ok
 }
 
-// unframed deals with interpreter code whose frame is not made yet, or is gone already. done is false if the code ahead
-// shows that the frame stands.
+// unframed handles interpreter code whose frame is not made yet, or was already removed. done is false if the code
+// ahead shows that the frame is complete.
 func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.Reason, done bool) {
 	if (e.FrameBuilt || e.Jump) && w.returnsWithin(codelet, e) {
-		return 0, false // the link register still holds where a call of the entry's own has returned to
+		return 0, false // the link register still has the address after a call inside the entry
 	}
 	if e.FrameBuilt {
 		// Only method entries make frames for methods.
@@ -66,15 +66,15 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 	}
 	c, ok := w.evalExit(e, false)
 	if !ok && codelet.Role == vmstructs.MethodEntry && e.Jump && e.RA.Kind == arch.AtMem {
-		// An intrinsic entry calls a stub: the sender sp register is unknown. Callers found by their frame pointer do not
-		// need it.
+		// An intrinsic entry calls a stub, so the sender sp register is unknown. Callers that are found by their frame
+		// pointer do not need it.
 		e.SP = arch.Loc{Kind: arch.Value, Reg: uint8(w.cpu.SP), Off: e.RA.Off + 8}
 		if c, ok = w.evalExit(e, false); !ok || !w.framed(c.pc) {
 			return profile.BadInterpreted, true
 		}
 	}
 	if !ok || !w.plausible(c.pc) || c.pc >= codelet.Begin && c.pc < codelet.End {
-		return 0, false // a codelet calls within itself to call the VM (MacroAssembler::call_VM)
+		return 0, false // to call the VM, a codelet calls an address within itself (MacroAssembler::call_VM)
 	}
 	if codelet.Role == vmstructs.MethodEntry {
 		w.emitLeafEntry(codelet)
@@ -98,7 +98,7 @@ func (w *Walker) returnsWithin(codelet vmstructs.Codelet, e arch.Exit) bool {
 }
 
 // frameGone reports whether code returns after its frame was removed. If the code has popped the return address, it
-// returns by a jump, and frameGone puts that address into the exit.
+// returns by a jump, and frameGone stores that address in the exit.
 func (w *Walker) frameGone(codelet vmstructs.Codelet, e *arch.Exit) bool {
 	if !e.Jump {
 		return e.RA.Kind != arch.AtMem || int(e.RA.Reg) != w.cpu.FP
@@ -110,20 +110,20 @@ func (w *Walker) frameGone(codelet vmstructs.Codelet, e *arch.Exit) bool {
 		*e = e.Popped(e.Target)
 		return true
 	}
-	// On-stack replacement: a branch jumps to compiled code with the return address that it has popped and pushed
+	// On-stack replacement: a branch jumps to compiled code, after it has popped the return address and pushed it again
 	// (templateTable_*.cpp, branch).
 	return codelet.Role == vmstructs.Branching && w.popped(e.RA)
 }
 
 // thrownAt reports whether code removes a frame because of an exception. Such code continues at an address from the VM,
-// and keeps the address to which the frame would have returned ("in between activations",
-// templateInterpreterGenerator_*.cpp, generate_throw_exception).
+// and keeps the return address of the frame ("in between activations", templateInterpreterGenerator_*.cpp,
+// generate_throw_exception).
 func (w *Walker) thrownAt(e arch.Exit) bool {
 	pc, ok := w.eval(e.ThrownAt)
 	return ok && e.Indirect && w.plausible(w.strip(pc))
 }
 
-// popped reports whether l is a return address that was taken off the stack, not one that a frame still holds.
+// popped reports whether l is a return address that was removed from the stack, not one that is still in a frame.
 func (w *Walker) popped(l arch.Loc) bool {
 	switch l.Kind {
 	case arch.AtMem:
@@ -138,7 +138,7 @@ func (w *Walker) popped(l arch.Loc) bool {
 	return false
 }
 
-// isCodeletStart reports whether pc is where a codelet starts: a jump there is no return.
+// isCodeletStart reports whether a codelet begins at pc. A jump there is not a return.
 func (w *Walker) isCodeletStart(pc uint64) bool {
 	c, ok := w.vm.Codelet(pc)
 	return ok && c.Begin == pc
@@ -155,7 +155,7 @@ func (w *Walker) beforeFrame(e arch.Exit) profile.Reason {
 	return w.goTo(c)
 }
 
-// emitEntered emits the method that is being entered, by its register.
+// emitEntered emits the method that is being entered, which is in a register.
 func (w *Walker) emitEntered() bool {
 	if !w.isKnown(w.java.Method) {
 		return false
@@ -196,8 +196,8 @@ func (w *Walker) emitInterpreted(m *vmstructs.Method, bci int32) {
 	w.emit(f)
 }
 
-// interpreterFrame walks a frame that stands at the frame pointer (frame_*.hpp). building says that its lower slots may
-// not have been pushed yet.
+// interpreterFrame walks the frame at the frame pointer (frame_*.hpp). building: its lower slots may not have been
+// pushed yet.
 func (w *Walker) interpreterFrame(building bool) profile.Reason {
 	fp, known := w.fp()
 	if !known || fp < w.cur.sp || !w.inCopy(fp) {
@@ -221,7 +221,7 @@ func (w *Walker) interpreterFrame(building bool) profile.Reason {
 		return profile.BadInterpreted
 	}
 	if !pushed && building && w.isKnown(w.java.SenderSP) {
-		// Adapters have made room below a compiled caller's frame: it does not begin at fp+16.
+		// Adapters have made room below a compiled caller's frame, so that frame does not begin at fp+16.
 		if c.sp = w.cur.regs[w.java.SenderSP]; c.sp <= fp || !w.inCopy(c.sp) {
 			return profile.BadInterpreted
 		}
@@ -234,13 +234,13 @@ func (w *Walker) interpreterFrame(building bool) profile.Reason {
 	return profile.Whole
 }
 
-// InterpretedFrame is where an interpreted frame of a stack stands.
+// InterpretedFrame describes where an interpreted frame of a stack is.
 type InterpretedFrame struct {
-	At         int    // which frame of the stack it is
+	At         int    // the frame's index in the stack
 	FP, Method uint64 // its frame pointer, and the Method* in its slot
 }
 
-// InterpretedFrames are those of the last walk, if KeepInterpreted is set. The next walk overwrites them.
+// InterpretedFrames returns the frames of the last walk, if KeepInterpreted is set. The next walk overwrites them.
 func (w *Walker) InterpretedFrames() []InterpretedFrame { return w.interpreted }
 
 func (w *Walker) keepInterpreted(fp uint64, l arch.InterpLayout) {
@@ -266,7 +266,7 @@ func (w *Walker) emitFramed(fp uint64, l arch.InterpLayout) profile.Reason {
 		return profile.Whole
 	}
 	bci, ok := w.bci(fp, l, m)
-	if !ok { // another method may have come to that address
+	if !ok { // another method may now be at that address
 		if m, err = w.vm.MethodNow(addr); err != nil {
 			return profile.BadMethod
 		}
@@ -283,12 +283,12 @@ func (w *Walker) emitFramed(fp uint64, l arch.InterpLayout) profile.Reason {
 }
 
 // calledAt reports whether the frame at fp ends at the walk's position. If it does not, the frame pointer is wrong.
-// Before the interpreter calls Java, it stores its stack pointer in the frame (interp_masm_x86.cpp,
-// prepare_to_jump_from_interpreted; JDK 25 in words from fp, JDK 21 still the address), and clears it afterwards. Only
-// an adapter's alignment and the arguments of a compiled callee lie between that pointer and the callee.
+// Before the interpreter calls Java, it stores its stack pointer in the frame, and clears it afterwards
+// (interp_masm_x86.cpp, prepare_to_jump_from_interpreted; JDK 25 in words from fp, JDK 21 still the address). Only an
+// adapter's alignment and the arguments of a compiled callee are between that pointer and the callee.
 func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 	at, isOperands, ok := w.notedSP(fp, l)
-	const aligned, most, operands = 4, 255, 256 // words; a method has no more parameters (JVMS 4.3.3)
+	const aligned, most, operands = 4, 255, 256 // in words; a method has at most 255 parameters (JVMS 4.3.3)
 	arguments, sp := most, w.cur.sp
 	if w.cur.calledSP != 0 {
 		sp = w.cur.calledSP
@@ -305,12 +305,12 @@ func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 }
 
 // notedSP returns the stack pointer that the interpreter stored in the frame at fp before it called Java, or 0.
-// isOperands says that the pointer is that of the operands, which lie somewhere above (up to JDK 17).
+// isOperands: the pointer is that of the operands, which is higher by an unknown number of words (up to JDK 17).
 func (w *Walker) notedSP(fp uint64, l arch.InterpLayout) (at uint64, isOperands, ok bool) {
 	at, ok = w.slot(fp, l.LastSP)
 	at = vmstructs.SlotAddress(fp, at)
 	if isOperands = l.OperandSP; isOperands && at != 0 && l.ExtendedSP != 0 {
-		// Deoptimisation does not set the slot: it may hold anything.
+		// Deoptimisation does not set the slot, which may have any value.
 		sp, in := w.slot(fp, l.ExtendedSP)
 		if sp = vmstructs.SlotAddress(fp, sp); in && sp&15 == 0 && sp <= at && sp >= w.cur.sp-8*maxArguments {
 			at, isOperands = sp, false
@@ -319,7 +319,7 @@ func (w *Walker) notedSP(fp uint64, l arch.InterpLayout) (at uint64, isOperands,
 	return at, isOperands, ok
 }
 
-// hasJustReturned reports whether the interpreter stands where calls return to, and has not restored its registers yet.
+// hasJustReturned reports whether the interpreter is at the code after a call, and has not restored its registers yet.
 func (w *Walker) hasJustReturned() bool {
 	if !w.cur.exact {
 		return false
@@ -330,8 +330,8 @@ func (w *Walker) hasJustReturned() bool {
 
 // bci finds the bytecode index. The interpreter keeps its bytecode pointer in a register that C++ preserves, and saves
 // it to the frame only before calls. So bci prefers the register, if its value is known and points into the method.
-// Right behind a return the register may still have the callee's pointer (aarch64; templateInterpreterGenerator_*.cpp,
-// generate_return_entry_for).
+// Directly after a return the register may still have the callee's pointer (aarch64;
+// templateInterpreterGenerator_*.cpp, generate_return_entry_for).
 func (w *Walker) bci(fp uint64, l arch.InterpLayout, m *vmstructs.Method) (int32, bool) {
 	if w.isKnown(w.java.BCP) && !w.hasJustReturned() {
 		if bci, ok := m.BCI(w.cur.regs[w.java.BCP]); ok {

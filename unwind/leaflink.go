@@ -10,23 +10,24 @@ import (
 // 2.41 on: sysdeps/unix/sysv/linux/aarch64/syscall_cancel.S). The return address can be found without the register:
 //
 //   - That function, the leaf, has no frame. So the frame of its caller begins at sp, with the frame record of arm64's
-//     C compilers. The record holds the caller's own return address. The call before that address shows which function
+//     C compilers. The record has the caller's own return address. The call before that address shows which function
 //     the caller is.
-//   - The caller's code calls the leaf in one or a few places. The leaf's return address is behind one of these calls.
-//   - The right call is one behind which the caller's unwind rules find the caller's return address in this very frame
-//     record.
+//   - The caller's code calls the leaf in one or a few places. The leaf's return address is the address after one of
+//     these calls.
+//   - At the right one of these addresses, the caller's unwind rules find the caller's return address in this very
+//     frame record.
 
 // leafCall is a leaf and its caller's own return address.
 type leafCall struct{ pc, ret uint64 }
 
 const (
-	// maxCallerCode bounds the code that is read of the caller. maxLeaf bounds the length of a leaf.
+	// maxCallerCode bounds the caller's code that is read. maxLeaf bounds the length of a leaf.
 	maxCallerCode = 4096
 	maxLeaf       = 256
 	maxLinks      = 4096
 )
 
-// linkOfLeaf finds the return address of the function that a thread waits in, if a register alone holds it.
+// linkOfLeaf finds the return address of the function that a thread waits in, if only a register has it.
 func (w *Walker) linkOfLeaf() (uint64, bool) {
 	if !w.cpu.ReturnsInRegister {
 		return 0, false
@@ -63,7 +64,8 @@ func (w *Walker) keepsLink(row *process.Row) bool {
 	return int(row.RA) == w.cpu.LR && c.Kind == process.RuleRegister && int(c.Reg) == w.cpu.SP && c.Off == 0
 }
 
-// findLink returns the address behind a call of the leaf, in the function that returns to ret, 0 if there is none.
+// findLink returns the address after a call of the leaf, in the function that returns to ret. It returns 0 if there is
+// none.
 func (w *Walker) findLink(leaf *process.Code, ret uint64) uint64 {
 	if !w.afterCall(ret, nil) {
 		return 0
@@ -74,7 +76,7 @@ func (w *Walker) findLink(leaf *process.Code, ret uint64) uint64 {
 	}
 	caller, ok := w.t.Code(begin, true)
 	code := w.code[:maxCallerCode]
-	for ok && w.t.Read(begin, code) != nil { // what is mapped may end soon
+	for ok && w.t.Read(begin, code) != nil { // the mapping may end soon
 		code = code[:len(code)/2]
 		ok = len(code) >= maxLeaf
 	}
@@ -98,7 +100,7 @@ func (w *Walker) findLink(leaf *process.Code, ret uint64) uint64 {
 	return 0
 }
 
-// callTarget returns the target of the call before ret, false if it is not known.
+// callTarget returns the target of the call before ret. It returns false if the target is not known.
 func (w *Walker) callTarget(ret uint64) (uint64, bool) {
 	var call [16]byte
 	n := min(w.cpu.MaxCall, len(call))
@@ -118,10 +120,10 @@ func (w *Walker) callsLeaf(call []byte, behind uint64, leaf *process.Code) bool 
 	return ok && sameFunction(&c, leaf)
 }
 
-// sameFunction compares symbols. Two functions that have none, or whose names are not known, pass: the rules decide.
+// sameFunction compares symbols. Functions without a known symbol count as the same, and the unwind rules decide.
 func sameFunction(a, b *process.Code) bool { return a.Image == b.Image && a.Symbol == b.Symbol }
 
-// recordsOnTop reports whether by the unwind rules the frame record lies at the stack pointer: the caller's frame
+// recordsOnTop reports whether, by the unwind rules, the frame record is at the stack pointer: the caller's frame
 // pointer, then the return address.
 func (w *Walker) recordsOnTop(row *process.Row) bool {
 	if row.CFA.Kind != process.RuleRegister || int(row.CFA.Reg) != w.cpu.SP || int(row.RA) != w.cpu.LR {

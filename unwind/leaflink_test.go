@@ -11,12 +11,12 @@ import (
 	"goprof/profile"
 )
 
-// waitingLibc is an arm64 program that waits in a system call: wait calls cancellable, cancellable calls the leaf,
-// and the leaf has the svc.
+// waitingLibc is an arm64 program that waits in a system call. wait calls cancellable, cancellable calls the leaf, and
+// the leaf has the svc.
 type waitingLibc struct {
 	process.Target
 	memory map[uint64][]byte
-	codes  []process.Code // by address; Offset is where each begins
+	codes  []process.Code // by address; Offset is the beginning of each
 	ends   []uint64
 }
 
@@ -45,7 +45,7 @@ func (l waitingLibc) Code(pc uint64, exact bool) (process.Code, bool) {
 	return process.Code{}, false
 }
 
-// TestLinkOfLeaf: a register has the leaf's return address. A look without a stop goes on from there.
+// TestLinkOfLeaf: only a register has the leaf's return address. A walk without this register still finds it.
 func TestLinkOfLeaf(t *testing.T) {
 	const (
 		sp, x29, x30       = 31, 29, 30
@@ -93,7 +93,7 @@ func TestLinkOfLeaf(t *testing.T) {
 		out.Frames[2].PC != wait+0x84 {
 		t.Errorf("%v %+v", out.Truncated, out.Frames)
 	}
-	// A word on the stack is no proof by itself.
+	// A word on the stack alone is no proof.
 	for name, change := range map[string]func(*waitingLibc) uint64{
 		"an address behind no call": func(*waitingLibc) uint64 { return wait + 0x90 },
 		"a call of who does not call the leaf": func(*waitingLibc) uint64 {

@@ -10,7 +10,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// LockFrames returns the physical Java frames that lie on the thread's own stack. Methods that are inlined into each
+// LockFrames returns the physical Java frames that are on the thread's own stack. Methods that are inlined into each
 // other share a frame.
 func LockFrames(frames []profile.Frame, interpreted []InterpretedFrame,
 	th vmstructs.Thread) (out []vmstructs.LockFrame) {
@@ -38,7 +38,7 @@ func LockFrames(frames []profile.Frame, interpreted []InterpretedFrame,
 		if at < len(interpreted) && interpreted[at].At == first {
 			p.FP, p.Method = interpreted[at].FP, interpreted[at].Method
 		} else if frames[end-1].Kind == profile.Interpreted {
-			continue // it was being built
+			continue // the frame was being built
 		}
 		if n := len(out); p.End <= p.SP || p.End > high || n > 0 && p.SP < out[n-1].SP {
 			continue
@@ -49,7 +49,7 @@ func LockFrames(frames []profile.Frame, interpreted []InterpretedFrame,
 }
 
 // computes reports whether a method computes a CompletableFuture. In JDK 8, tryFire calls methods of CompletableFuture,
-// and is on the stack, too.
+// so tryFire is on the stack, too.
 func computes(f profile.Frame) bool {
 	if f.Func == nil {
 		return false
@@ -58,18 +58,18 @@ func computes(f profile.Frame) bool {
 	return of && (strings.HasSuffix(name, ".run") || strings.HasSuffix(name, ".tryFire"))
 }
 
-// LockOf converts a lock to package profile's type. The kinds are in the same order.
+// LockOf converts a lock to package profile's type. The kinds have the same order.
 func LockOf(l *vmstructs.Lock) profile.Lock {
 	out := profile.Lock{Kind: profile.LockKind(l.Kind)}
 	if l.Class != "" {
 		out.Class = naming.ClassOf(l.Class)
 	}
-	out.ID = cmp.Or(l.Object, l.Monitor) // while the collector moves the object, the monitor is as good a name
+	out.ID = cmp.Or(l.Object, l.Monitor) // while the collector moves the object, the monitor identifies it
 	return out
 }
 
-// HeldLockOf converts a held lock to package profile's type. A thread that initialises a class holds it in the frame of
-// the class's static initialiser.
+// HeldLockOf converts a held lock to package profile's type. A thread that initialises a class holds this lock in the
+// frame of the class's static initialiser.
 func HeldLockOf(h *vmstructs.Held, stack *profile.Stack) profile.HeldLock {
 	held := profile.HeldLock{Lock: LockOf(&h.Lock), Frame: h.Frame}
 	if held.Kind == profile.ClassInit {

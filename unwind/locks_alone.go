@@ -9,7 +9,7 @@ import (
 const concurrentLocks = "java.util.concurrent.locks."
 
 // WantsAlone reports whether a thread waits for exclusive ownership of a lock. JDKs differ in how the lock's queue
-// shows that, but the thread's methods have shown it in the same way since JDK 5.
+// shows that, but the thread's methods have been the same since JDK 5.
 func WantsAlone(w *profile.WantedLock, stack *profile.Stack) bool {
 	if w.Kind != profile.Shared {
 		return w.Kind == profile.Monitor || w.Kind == profile.Exclusive

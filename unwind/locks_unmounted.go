@@ -7,15 +7,14 @@ import (
 	"goprof/profile"
 )
 
-// UnmountedWait is what an unmounted virtual thread waits for.
 type UnmountedWait struct {
 	ID       uint64
 	State    string
 	WaitsFor *profile.WantedLock // nil: not confirmed
 }
 
-// AddUnmounted adds UnmountedWaits to a dump, and the unmounted virtual threads for whose locks others wait. If the
-// dump does not have a thread yet, show adds its name, state and stack.
+// AddUnmounted adds UnmountedWaits to a dump, and the unmounted virtual threads whose locks other threads wait for. If
+// the dump does not have a thread yet, show adds its name, state and stack.
 func AddUnmounted(threads []profile.ThreadDump, waits []UnmountedWait,
 	show func(*profile.ThreadDump)) []profile.ThreadDump {
 	first := len(threads)
@@ -46,7 +45,7 @@ func AddUnmounted(threads []profile.ThreadDump, waits []UnmountedWait,
 		case w.Owner.TID == 0 && w.Owner.Virtual != 0:
 			holdOnce(entry(w.Owner.Virtual, ""), w.Lock)
 		case threads[i].Virtual != nil && w.Owner.TID != 0 && w.Kind != profile.Monitor:
-			if owner, ok := byTID[w.Owner.TID]; ok { // for which no other thread waits, perhaps
+			if owner, ok := byTID[w.Owner.TID]; ok { // perhaps no other thread waits for it
 				holdOnce(&threads[owner], w.Lock)
 			}
 		}

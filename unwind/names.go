@@ -12,9 +12,8 @@ import (
 )
 
 const (
-	// maxSymbol bounds the names that are demangled.
 	maxSymbol = 4096
-	// maxDemangled (a power of two) bounds the length of a demangled name: a linkage name of 200 bytes can refer to its
+	// maxDemangled (a power of two) bounds the length of a demangled name. A linkage name of 200 bytes can refer to its
 	// own parts so often that it stands for gigabytes.
 	maxDemangled = 12
 )
@@ -26,11 +25,11 @@ func Demangled(symbol string) string {
 	if len(symbol) > maxSymbol {
 		return strings.ToValidUTF8(symbol[:maxSymbol], "\uFFFD")
 	}
-	// A name's length counts bytes, so a part of a name may end inside a character.
+	// A name's length counts bytes, so a part of a name may end in the middle of a character.
 	return strings.ToValidUTF8(demangle.Filter(symbol, demangle.NoParams, demangle.MaxLength(maxDemangled)), "\uFFFD")
 }
 
-// method returns the Func of a Java method, always the same one.
+// method returns the Func of a Java method, the same one each time.
 func (w *Walker) method(m *vmstructs.Method) *profile.Func {
 	if fn, ok := w.methods[m]; ok {
 		return fn
@@ -44,8 +43,8 @@ func (w *Walker) method(m *vmstructs.Method) *profile.Func {
 	return fn
 }
 
-// stubSite is the name of code that belongs to no method. It is valid for as long as the code belongs to blob, or
-// always if blob is nil (the interpreter's code).
+// stubSite is the name of code that belongs to no method. It is valid while the code belongs to blob, or always if blob
+// is nil (the interpreter's code).
 type stubSite struct {
 	blob *vmstructs.Blob
 	fn   *profile.Func

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// folded is a linkage name that stands for 2^n times int: each pair holds the pair before it twice.
+// folded is a linkage name that stands for 2^n times int: each pair contains the previous pair twice.
 func folded(n int) string {
 	var b strings.Builder
 	b.WriteString("_Z1fI1AIiiE")

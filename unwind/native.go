@@ -9,16 +9,16 @@ import (
 	"goprof/vmstructs"
 )
 
-// nativeSite is the facts about one native pc.
+// nativeSite has the facts about one native pc.
 type nativeSite struct {
 	fn  *profile.Func
 	row *process.Row
-	gap *profile.Func // what stands for callers that cannot be found, if row is nil
-	// sigreturn: a signal's handler returns to here.
+	gap *profile.Func // if row is nil, the Func in place of callers that cannot be found
+	// sigreturn: a signal's handler returns to this pc.
 	sigreturn bool
 }
 
-// stepNative walks a frame of compiled C, C++ ... by its DWARF unwind rules.
+// stepNative walks a frame of compiled C or C++ by its DWARF unwind rules.
 func (w *Walker) stepNative() (why profile.Reason, root bool) {
 	site := w.native(w.cur.pc, w.cur.exact)
 	if site == nil {
@@ -27,7 +27,7 @@ func (w *Walker) stepNative() (why profile.Reason, root bool) {
 	if site.row == nil && w.overTrampoline() {
 		return profile.Whole, false
 	}
-	if site.fn == site.gap { // code of no file: nothing is known of the function
+	if site.fn == site.gap { // code of no file: the function is not known
 		w.emit(profile.Frame{Func: site.gap, Kind: profile.Gap, BCI: -1})
 		return w.toAnchor(profile.NoUnwindInfo), false
 	}
@@ -51,25 +51,25 @@ func (w *Walker) stepNative() (why profile.Reason, root bool) {
 	return w.applyRow(site.row)
 }
 
-// notCode deals with a pc that lies in no code at all.
+// notCode handles a pc that is in no code at all.
 func (w *Walker) notCode() (why profile.Reason, root bool) {
 	if w.cur.pc == 0 && !w.cur.exact && w.cur.byRules {
-		// A return address of 0 marks the outermost frame (System V ABI, 3.4.1). No thread's root is generated code: a 0
-		// there was never a return address.
+		// A return address of 0 marks the outermost frame (System V ABI, 3.4.1). Generated code is never a thread's root, so
+		// there a 0 was not a return address.
 		return profile.Whole, true
 	}
 	return profile.NotCode, false
 }
 
-// jitCode and jitGap stand for all code that lies in no file and is not HotSpot's. One Func for each pc would need
-// memory without bound, because such code comes and goes.
+// jitCode and jitGap stand for all code that is in no file and is not HotSpot's. One Func for each pc would need
+// unbounded memory, because such code comes and goes.
 var (
 	jitCode = &profile.Func{Name: process.JITCode, Module: process.JITCode}
 	jitGap  = &profile.Func{Name: "[no unwind info: " + process.JITCode + "]", Module: process.JITCode}
 	jitSite = &nativeSite{fn: jitGap, gap: jitGap}
 )
 
-// native returns the nativeSite of a pc, through a cache. It does not keep results for code that lies in no file, since
+// native returns the nativeSite of a pc, through a cache. Results for code that is in no file are not cached, because
 // other code may replace it (process.JITCode).
 func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 	key := pc << 1
@@ -95,7 +95,6 @@ func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 	return kept
 }
 
-// look makes the nativeSite of a pc.
 func (w *Walker) look(pc uint64, exact bool, code *process.Code) (site nativeSite) {
 	site = nativeSite{fn: nativeFunc(*code), row: code.Row}
 	if site.row == nil && exact {
@@ -107,7 +106,7 @@ func (w *Walker) look(pc uint64, exact bool, code *process.Code) (site nativeSit
 		}
 	}
 	if site.sigreturn = w.isSigreturn(pc, exact, site.row); site.sigreturn && !exact {
-		// Nobody has called this code: a handler returns to its very beginning.
+		// This code is never called: a handler returns to its first instruction.
 		if begin, ok := w.t.Code(pc, true); ok {
 			site.fn = nativeFunc(begin)
 		}
@@ -134,8 +133,8 @@ func nativeFunc(code process.Code) *profile.Func {
 	return &profile.Func{Name: name, Module: code.Image, Build: code.BuildID}
 }
 
-// toAnchor goes on at the frame anchor where HotSpot noted its last Java frame, beyond native code that cannot be
-// walked.
+// toAnchor continues the walk at the frame anchor, where HotSpot noted its last Java frame. It skips native code that
+// cannot be walked.
 func (w *Walker) toAnchor(why profile.Reason) profile.Reason {
 	a := w.anchor
 	if a.SP == 0 || a.SP <= w.cur.sp || !w.inCopy(a.SP) {
@@ -143,7 +142,7 @@ func (w *Walker) toAnchor(why profile.Reason) profile.Reason {
 	}
 	w.anchor = vmstructs.Anchor{}
 	pc := a.PC
-	if pc == 0 { // not recorded: the call pushed it (runtime/javaFrameAnchor.hpp)
+	if pc == 0 { // the anchor has no pc, but the call pushed it (runtime/javaFrameAnchor.hpp)
 		ret, ok := w.slot(a.SP, -1)
 		if !ok || !w.notesNoPC(w.strip(ret)) {
 			return why
@@ -153,9 +152,9 @@ func (w *Walker) toAnchor(why profile.Reason) profile.Reason {
 	return w.toCaller(pc, a.SP, a.FP, a.FP != 0)
 }
 
-// notesNoPC reports whether pc lies in code that calls the VM without noting its pc in the anchor: the interpreter and
-// stubs. In other code, the word below the noted stack pointer is from an earlier call: a signal interrupted the thread
-// after it had noted its stack pointer, and before it called the VM.
+// notesNoPC reports whether pc is in code that calls the VM without noting its pc in the anchor: the interpreter and
+// stubs. In other code, the word below the noted stack pointer is from an earlier call, because a signal interrupted
+// the thread after it had noted its stack pointer, and before it called the VM.
 func (w *Walker) notesNoPC(pc uint64) bool {
 	if w.vm.InInterpreter(pc) {
 		return true
@@ -166,7 +165,7 @@ func (w *Walker) notesNoPC(pc uint64) bool {
 
 // applyRow moves the cursor from a native frame to its caller. row has the unwind rules, from which applyRow computes
 // the caller's registers (DWARF 5, section 6.4.4). It returns profile.Whole if that succeeds, and otherwise the reason
-// why the walk ends. root is true if the rules say that the frame has no caller.
+// why the walk ends. root is true if the rules show that the frame has no caller.
 func (w *Walker) applyRow(row *process.Row) (why profile.Reason, root bool) {
 	cfa, ok := w.cfa(row)
 	if !ok {
@@ -243,11 +242,11 @@ type ruleState uint8
 const (
 	ruleSame ruleState = iota
 	ruleHas
-	ruleFailed // wants a register that is not known, or has a bad expression
-	ruleBeyond // wants a word that is not in the copy
+	ruleFailed // needs a register that is not known, or has a bad expression
+	ruleBeyond // needs a word that is not in the copy
 )
 
-// failed returns why the walk ends at a frame whose rule for the return address has failed.
+// failed returns the reason why the walk ends at a frame whose rule for the return address has failed.
 func (w *Walker) failed(state ruleState) profile.Reason {
 	if state == ruleBeyond {
 		return w.beyond()
@@ -267,7 +266,8 @@ func (w *Walker) ruleValue(old *cursor, cfa uint64, r *process.Rule) (uint64, ru
 	case process.RuleOffset:
 		at := cfa + uint64(int64(r.Off))
 		if at < old.sp {
-			// Compilers do not say that an epilogue has popped a register; its slot lying below the stack pointer says so.
+			// The rules of compilers do not show that an epilogue has popped a register. But a slot below the stack pointer
+			// shows it.
 			return 0, ruleSame
 		}
 		v, ok = w.word(at)

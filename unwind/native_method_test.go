@@ -7,8 +7,8 @@ import (
 )
 
 // TestContendedNativeMethod: a native method that waits for its monitor has pushed its arguments, so its frame is
-// larger than it says. At the distance of its size lies no return address, but a saved frame pointer, an argument or
-// a 0. That 0 is no thread's root.
+// larger than recorded. The word at the recorded size is not a return address, but a saved frame pointer, an argument
+// or a 0. That 0 does not mark a thread's root.
 func TestContendedNativeMethod(t *testing.T) {
 	files := recordings(t, "contended")
 	if len(files) != 2 {

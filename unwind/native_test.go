@@ -11,7 +11,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// Each row names why a native frame ends if its return address cannot be had.
+// Each row names the reason why a native frame ends if its return address cannot be found.
 func TestReasonsOfNativeFrames(t *testing.T) {
 	const ra, rsp = 16, 7
 	sp := process.Rule{Kind: process.RuleRegister, Reg: rsp, Off: 16}
@@ -67,15 +67,15 @@ func TestZeroIsTheRootOfNativeCodeOnly(t *testing.T) {
 	}
 }
 
-// Compilers do not note that an epilogue has popped a register. The register's slot lies below the stack pointer
-// then, and the register has its caller's value already.
+// The rules of compilers do not show that an epilogue has popped a register. Then the register's slot is below the
+// stack pointer, and the register already has its caller's value.
 func TestPoppedRegister(t *testing.T) {
 	const ra, rbx, rbp = 16, 3, 6
 	saved := func(reg uint8, off int64) process.SavedReg {
 		return process.SavedReg{Reg: reg, Rule: process.Rule{Kind: process.RuleOffset, Off: int32(off)}}
 	}
 	w := evaluator()
-	w.cur.sp = w.snap.SP + 16 // rbx is popped; rbp and the return address are not
+	w.cur.sp = w.snap.SP + 16 // rbx was popped; rbp and the return address were not
 	w.cur.regs[amd64.CPU.SP] = w.cur.sp
 	before := w.cur.regs[rbx]
 	row := &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: uint8(amd64.CPU.SP), Off: 16}, RA: ra,
@@ -91,7 +91,7 @@ func TestPoppedRegister(t *testing.T) {
 	}
 }
 
-// A step to another frame clears what the cursor knows of the way to the last frame.
+// A step to another frame clears what the cursor knows about the step to the previous frame.
 func TestCursorForgets(t *testing.T) {
 	sp := uint8(amd64.CPU.SP)
 	steps := map[string]func(w *Walker){
@@ -113,7 +113,7 @@ func TestCursorForgets(t *testing.T) {
 	}
 }
 
-// Below the stack pointer lie the remains of frames that have ended.
+// Words below the stack pointer are left from frames that have ended.
 func TestDeadWordsAreNotRead(t *testing.T) {
 	w := evaluator()
 	sp := uint8(amd64.CPU.SP)
@@ -136,7 +136,7 @@ func (jitTarget) Code(pc uint64, _ bool) (process.Code, bool) {
 
 func (jitTarget) Read(uint64, []byte) error { return io.EOF }
 
-// Code of no file comes and goes: what was said of it is not kept, and a million pcs have one function.
+// Code of no file comes and goes: results for it are not cached, and a million pcs have one function.
 func TestCodeOfNoFileIsNotKept(t *testing.T) {
 	w := New(jitTarget{}, nil)
 	for _, exact := range []bool{true, false} {

@@ -7,10 +7,10 @@ import (
 	"goprof/vmstructs"
 )
 
-// On-stack replacement: the interpreter meets a backward branch of a loop that has been compiled meanwhile. The
-// interpreter takes its own frame away and jumps into the OSR method, which makes a new frame (templateTable_*.cpp,
-// branch). For a few instructions the method has no frame at all, though it has not ended. The target of the jump is in
-// a field of the nmethod. So the jump's target shows which method it is.
+// On-stack replacement: the interpreter executes a backward branch of a loop that has been compiled in the meantime.
+// The interpreter removes its own frame and jumps into the OSR method, which makes a new frame (templateTable_*.cpp,
+// branch). For a few instructions the method has no frame at all, although it has not ended. The target of the jump is
+// in a field of the nmethod. So it shows which method it is.
 
 // emitReplaced emits a method in on-stack replacement, between its interpreted and its compiled frame.
 func (w *Walker) emitReplaced(e arch.Exit) bool {
@@ -33,7 +33,8 @@ func (w *Walker) emitReplaced(e arch.Exit) bool {
 
 // replacedAt finds the bytecode index of a frame that is about to be replaced. In JDK 8 the code of a branch keeps the
 // OSR nmethod in the register of the bytecode pointer, and asks the VM to copy the locals before it removes the frame
-// (templateTable_x86_64.cpp, branch; SharedRuntime::OSR_migration_begin). So the frame's slot holds the nmethod, too.
+// (templateTable_x86_64.cpp, branch; SharedRuntime::OSR_migration_begin). So the frame's slot for the bytecode pointer
+// also has the nmethod.
 func (w *Walker) replacedAt(m *vmstructs.Method, nmethod uint64) (int32, bool) {
 	b, err := w.vm.BlobAt(nmethod)
 	if err != nil || !b.OSR || b.Method == nil || b.Method.Addr != m.Addr {

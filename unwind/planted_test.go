@@ -49,7 +49,7 @@ const (
 	dwarfRDX, dwarfRBX, dwarfRBP, dwarfRSP, dwarfR13 = 1, 3, 6, 7, 13
 )
 
-// moveTo moves the thread of snap: its stack pointer goes further up, its pc elsewhere.
+// moveTo returns a copy of snap with the thread at another pc and at a higher stack pointer.
 func moveTo(w *Walker, snap *process.Snapshot, pc, sp uint64) *process.Snapshot {
 	s := *snap
 	s.SP, s.Stack = sp, slices.Clone(snap.Stack[sp-snap.SP:])
@@ -57,7 +57,8 @@ func moveTo(w *Walker, snap *process.Snapshot, pc, sp uint64) *process.Snapshot 
 	return &s
 }
 
-// standing walks the threads that run in the codelet of a branch. Compiled code has called their interpreted frame.
+// standing walks the threads that run in the codelet of a branch and whose interpreted frame was called by compiled
+// code.
 func standing(rec *captured.Recording, w *Walker, do func(snap *process.Snapshot, stack profile.Stack)) {
 	eachWalk(rec, w, func(snap *process.Snapshot, stack *profile.Stack) {
 		if c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC]); ok && strings.HasPrefix(w.vm.Describe(c), "if") {
@@ -66,9 +67,9 @@ func standing(rec *captured.Recording, w *Walker, do func(snap *process.Snapshot
 	})
 }
 
-// TestEntryBeforeSenderSP: behind 'mov rbp, rsp' of a method's entry the frame pointer is the frame's own, but the
-// sp of its caller is not in the frame yet (templateInterpreterGenerator_x86.cpp, generate_fixed_frame). The sp of a
-// compiled caller is not the word above the return address: the adapter has put the arguments between.
+// TestEntryBeforeSenderSP: after 'mov rbp, rsp' of a method's entry, the frame pointer is the frame's own, but the sp
+// of its caller is not in the frame yet (templateInterpreterGenerator_x86.cpp, generate_fixed_frame). The sp of a
+// compiled caller is not the word above the return address, because the adapter has put the arguments in between.
 func TestEntryBeforeSenderSP(t *testing.T) {
 	moved := 0
 	rareRecordings(t, func(t *testing.T, rec *captured.Recording, w *Walker, codelets []vmstructs.Codelet) {
@@ -94,9 +95,9 @@ func TestEntryBeforeSenderSP(t *testing.T) {
 	}
 }
 
-// TestExceptionAsksForHandler: an exception leaves an interpreted method, and its caller is compiled. From the end
-// of the frame until the jump to the handler, the frame pointer is the caller's
-// (templateInterpreterGenerator_x86.cpp, generate_throw_exception).
+// TestExceptionAsksForHandler: an exception leaves an interpreted method, and its caller is compiled. From the end of
+// the frame until the jump to the handler, the frame pointer is the caller's (templateInterpreterGenerator_x86.cpp,
+// generate_throw_exception).
 func TestExceptionAsksForHandler(t *testing.T) {
 	tried := 0
 	rareRecordings(t, func(t *testing.T, rec *captured.Recording, w *Walker, codelets []vmstructs.Codelet) {
@@ -126,8 +127,8 @@ func TestExceptionAsksForHandler(t *testing.T) {
 	}
 }
 
-// TestDeoptBlobSavesRegisters: the deoptimisation blob saves registers. There its code tells no way out, but its
-// whole frame stands at the frame pointer. If the frame does not stand there, the stack ends.
+// TestDeoptBlobSavesRegisters: while the deoptimisation blob saves registers, its code does not show how it returns,
+// but the frame pointer points to its whole frame. If the frame is not there, the stack ends.
 func TestDeoptBlobSavesRegisters(t *testing.T) {
 	tried := 0
 	rareRecordings(t, func(t *testing.T, rec *captured.Recording, w *Walker, _ []vmstructs.Codelet) {
@@ -173,9 +174,9 @@ func TestDeoptBlobSavesRegisters(t *testing.T) {
 	}
 }
 
-// TestSkippedFrames: an interpreted frame has saved the frame pointer of a frame further up, and its return address
-// and stack pointer are right. The stack ends there: it does not go on as if no frame stood between (churn, one
-// stack in 160,000).
+// TestSkippedFrames: an interpreted frame has saved the frame pointer of a frame further down, but its return address
+// and stack pointer are right. The stack ends there, and does not skip the frames in between (churn, one stack in
+// 160,000).
 func TestSkippedFrames(t *testing.T) {
 	planted := 0
 	files := recordings(t, "walks")
@@ -205,7 +206,7 @@ func TestSkippedFrames(t *testing.T) {
 	}
 }
 
-// threeInterpreted are the frame pointers of the three top frames, if these are interpreted.
+// threeInterpreted returns the frame pointers of the three top frames, if these are interpreted.
 func threeInterpreted(w *Walker, snap *process.Snapshot, stack *profile.Stack) (fps [3]uint64, ok bool) {
 	fp := snap.Regs[dwarfRBP]
 	for i := range fps {
@@ -216,11 +217,11 @@ func threeInterpreted(w *Walker, snap *process.Snapshot, stack *profile.Stack) (
 		fp, _ = w.slot(fp, 0)
 	}
 	sender, _ := w.slot(fps[0], w.vm.Interp().SenderSP)
-	return fps, sender == stack.Frames[1].SP // if the two differ, the first one has no frame yet
+	return fps, sender == stack.Frames[1].SP // if they differ, the top method has no frame yet
 }
 
-// TestFrameAboutToBeReplaced: where JDK 8 goes over to an OSR method, its branch keeps the nmethod in the place of the
-// bytecode pointer (templateTable_x86_64.cpp). An nmethod of another method is no such sign.
+// TestFrameAboutToBeReplaced: when JDK 8 enters an OSR method, its branch keeps the nmethod in place of the bytecode
+// pointer (templateTable_x86_64.cpp). An nmethod of another method does not count.
 func TestFrameAboutToBeReplaced(t *testing.T) {
 	tried := 0
 	rareRecordings(t, func(t *testing.T, rec *captured.Recording, w *Walker, _ []vmstructs.Codelet) {
@@ -260,7 +261,7 @@ func TestFrameAboutToBeReplaced(t *testing.T) {
 	}
 }
 
-// recordedNmethod is the nmethod of a frame's caller, if the recording has its header.
+// recordedNmethod returns the nmethod of a frame's caller, if the recording has its header.
 func recordedNmethod(w *Walker, stack profile.Stack) *vmstructs.Blob {
 	for _, f := range stack.Frames {
 		if b, err := w.vm.Blob(f.PC); err == nil && b.Kind == vmstructs.Nmethod {

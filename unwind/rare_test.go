@@ -16,7 +16,7 @@ import (
 )
 
 // eachRareWalk walks the recordings of testdata/oracle/stacks_rare_fixture_test.go. Their threads are in code that
-// samples hardly ever meet, and for which single steps have found a wrong walk.
+// samples rarely find, and in which single steps have found a wrong walk.
 func eachRareWalk(t *testing.T, do func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack)) {
 	for _, file := range recordings(t, "rare") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -26,7 +26,6 @@ func eachRareWalk(t *testing.T, do func(t *testing.T, w *Walker, snap *process.S
 	}
 }
 
-// eachWalk walks all threads of a recording.
 func eachWalk(rec *captured.Recording, w *Walker, do func(snap *process.Snapshot, stack *profile.Stack)) {
 	for i, snap := range rec.Snapshots {
 		var stack profile.Stack
@@ -36,7 +35,7 @@ func eachWalk(rec *captured.Recording, w *Walker, do func(snap *process.Snapshot
 	}
 }
 
-// TestRareWalks: each walk is whole. It is the one that the steps had shown to be right.
+// TestRareWalks: each walk is whole, and is the one that the steps had shown to be right.
 func TestRareWalks(t *testing.T) {
 	texts := map[string]*bytes.Buffer{}
 	eachRareWalk(t, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) {
@@ -71,13 +70,13 @@ func (w *Walker) placeName(snap *process.Snapshot) string {
 	return "nowhere"
 }
 
-// toCompiled stands at the end of branch (templateTable_x86.cpp), where it goes over to compiled code behind a
-// leave: pop rcx; mov rsp, rdx; and rsp, -16; push rcx. A jump follows.
+// toCompiled is the end of branch (templateTable_x86.cpp), where it enters compiled code after a leave: pop rcx; mov
+// rsp, rdx; and rsp, -16; push rcx. A jump follows.
 var toCompiled = []byte{0x59, 0x48, 0x8b, 0xe2, 0x48, 0x83, 0xe4, 0xf0, 0x51}
 
-// TestBranchGoesToCompiledCode brings recorded threads into the five instructions by which a branch leaves the
-// interpreter (on-stack replacement). Compiled code had called their interpreted method. The frame has gone, so the
-// frame pointer is the caller's and may be anything.
+// TestBranchGoesToCompiledCode moves recorded threads into the five instructions with which a branch leaves the
+// interpreter (on-stack replacement). Compiled code had called their interpreted method. The frame is gone, so the
+// frame pointer is the caller's and may have any value.
 func TestBranchGoesToCompiledCode(t *testing.T) {
 	tried := 0
 	eachRareWalk(t, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) {
@@ -120,8 +119,8 @@ type osrPlant struct {
 	register uint8
 }
 
-// plantOSR turns a compiled method into an OSR method that begins where some word of the recording points. The jump
-// at that offset of the code goes through that word.
+// plantOSR turns a compiled method into an OSR method whose entry is the value of some word of the recording. The jump
+// at that offset of the code reads that word.
 func plantOSR(t *testing.T, w *Walker, code []byte, jump int, begin uint64) (p osrPlant) {
 	t.Helper()
 	exit, err := w.tracer.TraceEntry(code, begin, begin+uint64(jump))
@@ -146,7 +145,7 @@ func plantOSR(t *testing.T, w *Walker, code []byte, jump int, begin uint64) (p o
 	return p
 }
 
-// leaveByBranch executes the leave and the instructions of toCompiled, and stops behind each of them.
+// leaveByBranch executes the leave and the instructions of toCompiled, and stops after each of them.
 func leaveByBranch(w *Walker, snap *process.Snapshot, leave, pop uint64) (stops []*process.Snapshot) {
 	const rdx, rcx, rbp, rsp = 1, 2, 6, 7 // DWARF's numbers
 	w.snap = snap
@@ -176,7 +175,7 @@ func leaveByBranch(w *Walker, snap *process.Snapshot, leave, pop uint64) (stops 
 	return stops
 }
 
-// TestSlowCRC32: the entry of CRC32's intrinsic jumps to the entry of all methods if a safepoint is wanted. Up to
+// TestSlowCRC32: the entry of CRC32's intrinsic jumps to the entry of all methods if a safepoint is requested. Up to
 // that jump there is no frame, and the method is still the one in its register.
 func TestSlowCRC32(t *testing.T) {
 	tried := 0
@@ -187,7 +186,7 @@ func TestSlowCRC32(t *testing.T) {
 		}
 		w.snap = snap
 		if top, ok := w.word(snap.SP); !ok || top != stack.Frames[1].PC {
-			return // here the intrinsic is about to return
+			return // the intrinsic is about to return here
 		}
 		stopped := *snap
 		code := w.vm.CodeletCode(c)
@@ -206,9 +205,9 @@ func TestSlowCRC32(t *testing.T) {
 	}
 }
 
-// TestCallerOfMathEntry: a math entry of the interpreter calls a stub. A register has the sp of the entry's caller.
-// If that register is lost, a caller is found only if it goes by its frame pointer. If the caller is compiled code,
-// the stack ends: it does not go on with a frame of another size.
+// TestCallerOfMathEntry: a math entry of the interpreter calls a stub. A register has the sp of the entry's caller. If
+// that register is lost, only a caller that uses a frame pointer is found. If the caller is compiled code, the stack
+// ends, and does not continue with a frame of another size.
 func TestCallerOfMathEntry(t *testing.T) {
 	tried := 0
 	eachRareWalk(t, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) {

@@ -19,7 +19,6 @@ import (
 
 var update = flag.Bool("update", false, "write the golden stacks of the recorded walks anew")
 
-// recordings are the files of a folder of testdata.
 func recordings(t testing.TB, folder string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.walks"))
@@ -46,7 +45,7 @@ func recorded(t testing.TB, file string) (*captured.Recording, *Walker) {
 		t.Fatal(err)
 	}
 	w := New(rec, vm)
-	w.RawNames = true // names as the JVM's own word on the stack has them
+	w.RawNames = true // names are compared in the JVM's own form
 	return rec, w
 }
 
@@ -125,8 +124,8 @@ func TestWarmWalkDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkWalk replays recorded javac, walk after walk. That includes the first round, in which all is new to the
-// walker. GOPROF_WALKS names another recording, of thousands of walks; make bench makes one.
+// BenchmarkWalk replays recorded javac, walk after walk. This includes the first round, in which everything is new to
+// the walker. GOPROF_WALKS names another recording, of thousands of walks; make bench makes one.
 func BenchmarkWalk(b *testing.B) {
 	files := recordings(b, "walks")
 	if f := os.Getenv("GOPROF_WALKS"); f != "" {
@@ -140,7 +139,7 @@ func BenchmarkWalk(b *testing.B) {
 			frames, walks := 0, 0
 			for b.Loop() {
 				i := walks % len(rec.Snapshots)
-				rec.Step(i) // a few patches belong to the cost, so the clock runs on
+				rec.Step(i) // some memory changes belong to the cost, so the clock is not stopped
 				w.Walk(rec.Snapshots[i], &stack)
 				frames += len(stack.Frames)
 				walks++

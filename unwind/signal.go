@@ -7,10 +7,10 @@ import (
 	"goprof/profile"
 )
 
-// isSigreturn reports whether pc lies in the code to which a signal's handler returns. A handler's return address is
-// the beginning of that code. A stopped thread (exact) stands at its last instruction. isSigreturn is for CPUs on which
-// unwind rules do not lead to the interrupted code. It checks only code without rules, and code whose rules are marked
-// as a signal frame's.
+// isSigreturn reports whether pc is in the code to which a signal's handler returns. A handler's return address is the
+// beginning of that code. A stopped thread (exact) is at its last instruction. isSigreturn is for CPUs on which unwind
+// rules do not lead to the interrupted code. It checks only code without rules, and code whose rules are marked as a
+// signal frame's.
 func (w *Walker) isSigreturn(pc uint64, exact bool, row *process.Row) bool {
 	want := w.cpu.Sigreturn
 	if len(want) == 0 || row != nil && !row.Signal {
@@ -24,8 +24,8 @@ func (w *Walker) isSigreturn(pc uint64, exact bool, row *process.Row) bool {
 	return beginsAt(pc) || exact && beginsAt(pc-call)
 }
 
-// interrupted moves the cursor to the code that a signal has interrupted: the kernel has put all registers on the
-// stack.
+// interrupted moves the cursor to the code that a signal has interrupted. The kernel has stored all its registers on
+// the stack.
 func (w *Walker) interrupted() profile.Reason {
 	c := &w.cur
 	saved, ok := w.stackBytes(c.sp+uint64(w.cpu.SigRegs), w.cpu.PrstatusSize)

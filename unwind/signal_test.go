@@ -9,7 +9,7 @@ import (
 	"goprof/process"
 )
 
-// vdsoTarget is an arm64 process. Its only contents is the code to which handlers return.
+// vdsoTarget is an arm64 process that only has the code to which handlers return.
 type vdsoTarget struct{ process.Target }
 
 const sigreturnAt = 0x8000
@@ -25,7 +25,7 @@ func (vdsoTarget) Read(addr uint64, p []byte) error {
 	return nil
 }
 
-// TestIsSigreturn: handlers return to the beginning of sigreturn. A thread is also found at its system call.
+// TestIsSigreturn: handlers return to the beginning of sigreturn. A stopped thread is at its system call.
 func TestIsSigreturn(t *testing.T) {
 	signal, plain := &process.Row{Signal: true}, &process.Row{}
 	for _, c := range []struct {

@@ -6,8 +6,8 @@ import (
 	"goprof/profile"
 )
 
-// toOwnStack switches to the copy of the thread's own stack if the frame of a signal leads from an alternate stack
-// (sigaltstack(2)) to it. Otherwise it returns false.
+// toOwnStack switches to the copy of the thread's own stack if the frame of a signal leads there from an alternate
+// stack (sigaltstack(2)). Otherwise it returns false.
 func (w *Walker) toOwnStack() bool {
 	if !w.cur.exact || w.cur.sp-w.snap.UnderSP >= uint64(len(w.snap.Under)) {
 		return false
@@ -22,7 +22,7 @@ func (w *Walker) toOwnStack() bool {
 func (w *Walker) word(addr uint64) (uint64, bool) {
 	off := addr - w.snap.SP
 	if off > uint64(len(w.snap.Stack)) || uint64(len(w.snap.Stack))-off < 8 || addr&7 != 0 {
-		over := int64(off) - int64(len(w.snap.Stack)) // negative where the word begins in the copy
+		over := int64(off) - int64(len(w.snap.Stack)) // negative if the word begins in the copy
 		w.wantedMore = w.wantedMore || w.snap.Cut && over > -8 && over < mostBeyond
 		return 0, false
 	}
@@ -39,11 +39,11 @@ func (w *Walker) inCopy(addr uint64) bool {
 	return ok
 }
 
-// mostBeyond is how many bytes above a cut copy may still belong to the thread's stack.
+// mostBeyond is the number of bytes above a cut copy that may still belong to the thread's stack.
 const mostBeyond = 8 << 20
 
-// orCut returns why, or that the copy was cut if the step has read words above a cut copy: then a bad frame cannot be
-// distinguished from one that is not in the copy.
+// orCut returns why. If the step needed words above a cut copy, it returns the reason for that instead, because a bad
+// frame cannot be distinguished from a frame that is not in the copy.
 func (w *Walker) orCut(why profile.Reason) profile.Reason {
 	if !w.wantedMore {
 		return why
@@ -55,7 +55,7 @@ func (w *Walker) orCut(why profile.Reason) profile.Reason {
 	return why
 }
 
-// beyond returns why a word outside the copy is missing.
+// beyond returns the reason why a word is not in the copy.
 func (w *Walker) beyond() profile.Reason {
 	if w.snap.Cut {
 		return profile.StackCut

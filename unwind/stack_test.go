@@ -9,8 +9,9 @@ import (
 	"goprof/profile"
 )
 
-// TestCopiesThatEnd walks recorded stacks whose copies end earlier. Such a walk has the same frames as the whole one,
-// up to its end, and says that the copy ended. A stack that is called bad would be somebody's to look into.
+// TestCopiesThatEnd walks recorded stacks whose copies end earlier. Such a walk has the frames of the whole one, up to
+// its end, and reports that the copy ended. If it reported a bad stack, users would look for a fault that does not
+// exist.
 func TestCopiesThatEnd(t *testing.T) {
 	for _, file := range recordings(t, "walks") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -31,7 +32,7 @@ func TestCopiesThatEnd(t *testing.T) {
 					why[cut.Truncated]++
 					for j, f := range cut.Frames {
 						if f.Kind == profile.Gap {
-							break // where the frames beyond a gap begin, the copy tells
+							break // the copy has the beginning of the frames beyond a gap
 						}
 						if j >= len(frames) || f.Func.Name != frames[j].Func.Name {
 							t.Fatalf("tid %d, cut in frame %d: frame %d is %s", snap.TID, i, j, f.Func.Name)
@@ -48,8 +49,8 @@ func TestCopiesThatEnd(t *testing.T) {
 	}
 }
 
-// TestWantedMore: which words that the copy does not have would be in a longer copy. The last two bytes of the first
-// copy are the first of a word.
+// TestWantedMore: which of the missing words would be in a longer copy. The last two bytes of the first copy are the
+// first of a word.
 func TestWantedMore(t *testing.T) {
 	const sp = 0x7000
 	for _, r := range []struct {

@@ -18,7 +18,7 @@ func (w *Walker) stepStub(b *vmstructs.Blob) profile.Reason {
 		if !w.isReturnBarrier(b) && w.vm.Thaws(w.cur.pc) && w.thawing() {
 			return w.carrierFrames()
 		}
-		return profile.Continuation // being thawed, or what heapFrames did not believe
+		return profile.Continuation // being thawed, or heapFrames has rejected the frames
 	}
 	c, ok := w.stubCaller(b)
 	if !ok {
@@ -49,8 +49,9 @@ func (w *Walker) kept(b *vmstructs.Blob) (bcp uint64, hasBCP bool, kept uint64) 
 	return bcp, hasBCP, r.exit.Kept & w.cur.known
 }
 
-// stubCaller finds where a stub returns to: by its frame size if the stub is in a call, elsewhere by its code. Where
-// the code goes on in another frame without returning, the frame that the stub made at its beginning has the caller.
+// stubCaller finds the frame to which a stub returns: by its frame size if the stub is in a call, elsewhere by its
+// code. If the code continues in another frame without returning, the frame that the stub made at its beginning shows
+// the caller.
 func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 	r := w.exitAt(b, w.cur.pc)
 	sized := b.FrameSize > 0 && !w.cur.exact
@@ -82,8 +83,8 @@ func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 }
 
 // polled finds the frame of a method that was stopped at a safepoint poll in its middle. The signal handler made the
-// thread go on in a stub. The stub first makes room for its return address, stores the address there before it calls
-// the VM, and afterwards may move the address past the poll (runtime/sharedRuntime_*.cpp, generate_handler_blob).
+// thread continue in a stub. The stub first makes room for its return address, and stores the address there before it
+// calls the VM. Afterwards it may move the address past the poll (runtime/sharedRuntime_*.cpp, generate_handler_blob).
 func (w *Walker) polled(e arch.Exit) (caller, bool) {
 	e.RA = arch.Loc{Kind: arch.AtMem, Reg: e.SP.Reg, Off: e.SP.Off - 8}
 	if !e.Calls {
@@ -98,8 +99,8 @@ func (w *Walker) polled(e arch.Exit) (caller, bool) {
 	return caller{pc: pc, sp: sp, fp: fp, fpKnown: fpKnown}, ok && sp >= w.cur.sp
 }
 
-// unwinding finds the frame in which a stub goes on that unwinds an exception: the stub takes its own return address
-// off the stack and jumps to a handler.
+// unwinding finds the frame in which a stub continues when it unwinds an exception. The stub removes its own return
+// address from the stack and jumps to a handler.
 func (w *Walker) unwinding(e arch.Exit) (caller, bool) {
 	for _, ra := range [...]arch.Loc{e.Taken, e.Target} {
 		if c, ok := w.evalExit(e.Popped(ra), false); ok && w.returnsTo(c.pc, false) {
@@ -109,8 +110,9 @@ func (w *Walker) unwinding(e arch.Exit) (caller, bool) {
 	return caller{}, false
 }
 
-// returnsTo reports whether generated code can return to pc. It can return behind a call. While an exception is being
-// handled, it can also return to a handler in a method: the stubs for exceptions patch their own return address.
+// returnsTo reports whether generated code can return to pc. It can return to the address after a call. During the
+// handling of an exception, it can also return to a handler in a method: the stubs for exceptions change their own
+// return address.
 func (w *Walker) returnsTo(pc uint64, jumps bool) bool {
 	if w.plausible(pc) {
 		return true

@@ -13,9 +13,9 @@ const programEntry = "main"
 // muslStart bounds the stack that start uses, with its arguments (struct start_args).
 const muslStart = 512
 
-// beganHere reports whether the frame that was emitted last is the one in which the thread began, in a C library
-// without unwind rules. If the thread has Java frames further down, beganHere returns false: then another library
-// without rules has a function of that name.
+// beganHere reports whether the thread began in the frame that was emitted last, in a C library without unwind rules.
+// If the thread has Java frames further down, beganHere returns false, because then another library without rules has a
+// function with that name.
 func (w *Walker) beganHere() bool {
 	n := len(w.out.Frames)
 	if w.cur.exact || !w.cur.byRules || n < 2 || w.anchor.SP > w.cur.sp {

@@ -8,7 +8,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestBeganHere: which frames without unwind rules are a thread's first ones. TestMusl has real ones.
+// TestBeganHere: which frames without unwind rules are a thread's first frame. TestMusl has real frames.
 func TestBeganHere(t *testing.T) {
 	const sp = 0x7000
 	for _, c := range []struct {

@@ -13,8 +13,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestWalksTogether: walks that are proven together come out as they do alone, and each of them tells its own Since.
-// So do they where the proof fails.
+// TestWalksTogether: walks that are proven together have the same results as single walks, and each has its own Since.
+// This also holds if the proof fails.
 func TestWalksTogether(t *testing.T) {
 	for _, file := range recordings(t, "walks") {
 		for name, fails := range map[string]bool{"true": false, "changed": true} {
@@ -58,7 +58,7 @@ func TestWalksTogether(t *testing.T) {
 	}
 }
 
-// compareWalks makes the walks alone, too. It returns how often Since was not that of the walk before.
+// compareWalks also makes each walk alone. It returns how often Since differed from that of the previous walk.
 func compareWalks(t *testing.T, alone *Walker, walks []Together, fails bool) (differ int) {
 	t.Helper()
 	for i := range walks {
@@ -75,7 +75,7 @@ func compareWalks(t *testing.T, alone *Walker, walks []Together, fails bool) (di
 		if got.String() != wanted.String() {
 			t.Fatalf("together\n%s\nalone\n%s", &got, &wanted)
 		}
-		if !fails && w.Since != alone.Since() { // where all was forgotten, it is known since now
+		if !fails && w.Since != alone.Since() { // after a failure everything was read again, and Since is later
 			t.Fatalf("since %d, alone %d", w.Since, alone.Since())
 		}
 		if i > 0 && w.Since != walks[i-1].Since {
@@ -85,7 +85,7 @@ func compareWalks(t *testing.T, alone *Walker, walks []Together, fails bool) (di
 	return differ
 }
 
-// changingTarget is a process whose memory has changed once when walks are proven.
+// changingTarget is a process whose memory changes once, at the proof of some walks.
 type changingTarget struct {
 	*captured.Recording
 	changes bool

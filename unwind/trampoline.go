@@ -1,13 +1,12 @@
 package unwind
 
-// maxTrampoline bounds the length of a trampoline's code.
 const maxTrampoline = 16
 
-// overTrampoline follows a jump that stands outside all generated code but leads into it. The archive of class data of
-// JDK 9 to 15 holds such jumps as the entries of shared methods, because the archive's addresses are fixed and those of
+// overTrampoline follows a jump that is outside of all generated code but leads into it. In JDK 9 to 15, the archive of
+// class data has such jumps as the entries of shared methods, because the archive's addresses are fixed and those of
 // the interpreter and adapters are not (memory/metaspaceShared.cpp, i2i_entry_code_buffers;
-// interpreter/abstractInterpreter.cpp, update_cds_entry_table). A jump changes neither the stack nor a register by
-// which a frame is found.
+// interpreter/abstractInterpreter.cpp, update_cds_entry_table). The jump changes neither the stack nor a register that
+// is needed to find a frame.
 func (w *Walker) overTrampoline() bool {
 	if w.vm == nil || !w.cur.exact {
 		return false

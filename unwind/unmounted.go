@@ -10,14 +10,14 @@ import (
 	"goprof/vmstructs"
 )
 
-// maxDumped bounds the virtual threads that are shown: a program may have millions.
+// maxDumped bounds the virtual threads that are shown. A program may have millions.
 const (
 	maxDumped = 100_000
 	notShown  = "more than 100000 are not shown"
 )
 
-// DumpUnmounted makes a dump of the unmounted virtual threads, and returns in words what it lacks. keep gives a thread
-// its stack, or sets its Err.
+// DumpUnmounted makes a dump of the unmounted virtual threads, and returns in words what it lacks. keep sets a thread's
+// stack, or its Err.
 func (w *Walker) DumpUnmounted(c *vmstructs.Continuations, platform []vmstructs.Thread, to *[]profile.ThreadDump,
 	census *profile.VirtualCensus, keep func(*profile.ThreadDump, *profile.Stack) bool) error {
 	*to, *census = (*to)[:0], profile.VirtualCensus{Unread: map[string]int{}}
@@ -25,7 +25,7 @@ func (w *Walker) DumpUnmounted(c *vmstructs.Continuations, platform []vmstructs.
 	found, err := c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
 		switch {
 		case v.Mounted && v.Err == nil:
-			return // its carrier shows it
+			return // the dump of its carrier shows it
 		case len(*to) >= maxDumped:
 			census.Unread[notShown]++
 			return
@@ -66,14 +66,15 @@ func sumOf(chunks []process.Chunk) uint64 {
 	return sum.Sum64()
 }
 
-// CopyStack gives a thread a copy of a stack that takes no more memory than needed: there may be very many threads.
+// CopyStack gives a thread a copy of a stack that takes no more memory than needed, because there may be very many
+// threads.
 func CopyStack(t *profile.ThreadDump, stack *profile.Stack) bool {
 	t.Stack = *stack
 	t.Stack.Frames = slices.Clone(stack.Frames)
 	return true
 }
 
-// WhyUnread puts the error of a virtual thread into words for a user.
+// WhyUnread explains the error of a virtual thread to a user.
 func WhyUnread(err error) string {
 	switch {
 	case errors.Is(err, vmstructs.ErrMoved):

@@ -4,11 +4,11 @@
 // (compiled.go), another piece of generated code (stub.go), the call stub between C++ and Java (entry.go), native code
 // (native.go).
 //
-// The contract. Words of the stack are believed only if they lie in the copy that was taken while the thread stood
-// still. Everything else (code, debug information, metadata) is read later, when it may have changed. After the walk, a
+// The contract: Words of the stack are used only if they are in the copy that was made while the thread stood still.
+// Everything else (code, debug information, metadata) is read later, when it may have changed. After the walk, a
 // vmstructs.Proof shows that the data which the walk used was true. If the proof fails, the walk is repeated. A stack
-// ends at the thread's root, or with a named profile.Reason. A caller is never guessed. A Walker serves one goroutine,
-// and allocates only in its first walks.
+// ends at the thread's root, or with a named profile.Reason. A caller is never guessed. A Walker belongs to one
+// goroutine, and allocates only in its first walks.
 package unwind
 
 import (
@@ -21,13 +21,13 @@ import (
 	"goprof/vmstructs"
 )
 
-// DefaultDepth is how many frames a stack may have.
+// DefaultDepth is the largest number of frames of a stack.
 const DefaultDepth = 2048
 
 // Walker walks the stacks of one process.
 type Walker struct {
 	MaxDepth int
-	// RawNames leaves the names of Java methods as the JVM has them. Otherwise the names are those of package naming. Set
+	// RawNames leaves the names of Java methods in the JVM's form. Otherwise the names are those of package naming. Set
 	// RawNames before the first walk.
 	RawNames bool
 	// KeepInterpreted makes InterpretedFrames describe the last walk.
@@ -40,34 +40,34 @@ type Walker struct {
 	proof  *vmstructs.Proof
 	leaf   *leaf.Finder
 	tracer arch.Tracer
-	code   []byte // scratch for code that is traced
+	code   []byte // buffer for code that is traced
 
 	natives    map[uint64]*nativeSite
 	nativeGen  uint64
 	sites      map[uint64]*compiledSite
-	siteFrames int // of all of them
+	siteFrames int // the frames of all sites
 	exits      map[uint64]exitResult
 	returns    map[uint64]exitResult // of native code; see returnAhead
 	stubs      map[uint64]stubSite
 	calls      map[uint64]callSite
 	links      map[leafCall]uint64 // see linkOfLeaf
 	methods    map[*vmstructs.Method]*profile.Func
-	heldFrom   uint64 // what the VM had loaded when the caches were empty
+	heldFrom   uint64 // what the VM had read when the caches were empty
 	mayHold    uint64 // maxHeldByWalk
 
 	// untouched has the unwind rules of a function's first instruction.
 	untouched *process.Row
 	// pacMask is the mask of pointer signatures. All threads of a process share it. Until a snapshot has the kernel's
-	// mask, it is every bit that could belong to a signature: in addresses of programs these bits are 0.
+	// mask, it is every bit that could belong to a signature. In addresses of programs these bits are 0.
 	pacMask uint64
 
-	// The walk under way.
+	// The present walk.
 	snap   *process.Snapshot
-	own    process.Snapshot // snap, once the walk has left a signal's stack
+	own    process.Snapshot // used as snap once the walk has left a signal's stack
 	out    *profile.Stack
 	cur    cursor
-	anchor vmstructs.Anchor // where Java goes on beyond a gap
-	// framePointer is that of the interpreted frame that was walked last, at frameAt of out.Frames.
+	anchor vmstructs.Anchor // where Java continues after a gap
+	// framePointer is that of the last interpreted frame, which is at frameAt in out.Frames.
 	framePointer uint64
 	frameAt      int
 	metEntry     bool // of a continuation; see meetEntry
@@ -78,10 +78,10 @@ type Walker struct {
 	evaluated int
 }
 
-// cursor is the frame that the walk has come to.
+// cursor is the present frame of the walk.
 type cursor struct {
 	regs  arch.Regs
-	known uint64 // the registers that hold the values that they have in this frame
+	known uint64 // the registers with known values in this frame
 	pc    uint64
 	sp    uint64
 	// exact: pc is the next instruction of an interrupted frame. Otherwise pc is a return address, and the frame is in the
@@ -89,27 +89,27 @@ type cursor struct {
 	exact bool
 	// byRules: DWARF unwind rules led here, out of a native frame.
 	byRules bool
-	// callee is the compiled method from which the walk came here. interpreted says that the walk came from an interpreted
+	// callee is the compiled method from which the walk came to this frame. interpreted: the walk came from an interpreted
 	// method. The words that a call puts on the stack depend on these.
 	callee      *vmstructs.Method
 	interpreted bool
 	// calledSP is the stack pointer that this frame had when it called, if the callee's frame does not end there
 	// (arch.InterpLayout.OperandSP); otherwise 0.
 	calledSP uint64
-	// frameless: the walk came here from code without a frame that has called another function and keeps its return
-	// address in a register.
+	// frameless: the walk came from code without a frame that has called another function and keeps its return address in
+	// a register.
 	frameless bool
 }
 
-// arrive moves the cursor to another frame. It forgets everything about the frame before. The new frame is taken for a
-// frame in a call; a step that knows more says so afterwards. The step sets the registers.
+// arrive moves the cursor to another frame. It clears everything about the previous frame. It marks the new frame as
+// being in a call; a step that knows more changes that afterwards. The step sets the registers.
 func (c *cursor) arrive(pc, sp uint64) {
 	c.pc, c.sp = pc, sp
 	c.exact, c.byRules = false, false
 	c.callee, c.interpreted, c.calledSP, c.frameless = nil, false, 0, false
 }
 
-// New makes a Walker. vm may be nil: then the Walker knows native frames only.
+// New makes a Walker. If vm is nil, the Walker only knows native frames.
 func New(t process.Target, vm *vmstructs.VM) *Walker {
 	w := &Walker{MaxDepth: DefaultDepth, mayHold: maxHeldByWalk, t: t, vm: vm, cpu: t.CPU(), code: make([]byte, 4096)}
 	w.java = w.cpu.Java
@@ -127,32 +127,32 @@ func New(t process.Target, vm *vmstructs.VM) *Walker {
 // atEntry returns the unwind rules of a function's first instruction.
 func atEntry(cpu *arch.CPU) *process.Row {
 	row := &process.Row{CFA: process.Rule{Kind: process.RuleRegister, Reg: uint8(cpu.SP)}, RA: uint8(cpu.RA)}
-	if !cpu.ReturnsInRegister { // the call has pushed it
+	if !cpu.ReturnsInRegister { // the call has pushed the return address
 		row.CFA.Off = 8
 		row.Saved = []process.SavedReg{{Reg: row.RA, Rule: process.Rule{Kind: process.RuleOffset, Off: -8}}}
 	}
 	return row
 }
 
-// MemoryEnds sets the end of the target's memory, which gives the bits of a signature for snapshots without a mask.
+// MemoryEnds sets the end of the target's memory. It shows the bits of a signature for snapshots without a mask.
 func (w *Walker) MemoryEnds(at uint64) {
 	w.pacMask = w.cpu.Signed(at)
 }
 
-// The caches are emptied when they reach these sizes; a running program uses fewer.
+// The caches are emptied when they reach these sizes. Real programs use fewer.
 const (
 	maxSites = 1 << 16
-	// maxSiteFrames bounds the frames of all compiled sites together, of 40 bytes each.
+	// maxSiteFrames bounds the frames of all compiled sites together. A frame has 40 bytes.
 	maxSiteFrames = 1 << 19
 	maxMethods    = 1 << 17
-	// maxHeld bounds everything else in the caches, in bytes that the VM has read. maxHeldByWalk bounds what one walk
-	// adds. The first walk of javac adds 4 MB.
+	// maxHeld bounds all other data in the caches, in bytes that the VM has read. maxHeldByWalk bounds what one walk adds.
+	// The first walk of javac adds 4 MB.
 	maxHeld       = 64 << 20
 	maxHeldByWalk = 64 << 20
 )
 
-// Forget empties all caches. Entries about compiled code belong to its Blob. If code has been replaced, the VM gives
-// another Blob, and the old entry no longer counts.
+// Forget empties all caches. Entries about compiled code belong to its Blob. If code has been replaced, the VM returns
+// another Blob, and the old entry is not used.
 func (w *Walker) Forget() {
 	w.natives = make(map[uint64]*nativeSite)
 	w.stubs = make(map[uint64]stubSite)
@@ -166,7 +166,7 @@ func (w *Walker) Forget() {
 	w.heldFrom = w.loaded()
 }
 
-// loaded is how much the VM has read into its caches so far.
+// loaded is the number of bytes that the VM has read into its caches so far.
 func (w *Walker) loaded() uint64 {
 	if w.vm == nil {
 		return 0
@@ -174,10 +174,10 @@ func (w *Walker) loaded() uint64 {
 	return w.vm.Loaded()
 }
 
-// maxAttempts bounds how often a walk is repeated because code changed meanwhile.
+// maxAttempts bounds the attempts of a walk, which is repeated if code has changed.
 const maxAttempts = 3
 
-// Warm reads the symbols of the VM's library, some 70,000, and the names of its stubs, so that the first walk need not.
+// Warm reads the names of the VM's stubs and the symbols of its library, about 70,000, so that the first walk need not.
 func (w *Walker) Warm() {
 	if w.vm == nil {
 		return
@@ -192,22 +192,22 @@ func (w *Walker) Warm() {
 // Walk walks snap's stack into out, whose Frames are reused.
 func (w *Walker) Walk(snap *process.Snapshot, out *profile.Stack) { w.run(snap, out, w.walk) }
 
-// WalkUnstopped walks the stack of a thread that was looked at without a stop: of its registers only pc and sp are
+// WalkUnstopped walks the stack of a thread that was looked at without a stop. Only pc and sp of its registers are
 // known.
 func (w *Walker) WalkUnstopped(snap *process.Snapshot, out *profile.Stack) {
 	w.run(snap, out, w.walkUnstopped)
 }
 
-// Together is one of the walks of WalkAll.
+// Together is one walk of WalkAll.
 type Together struct {
 	Snap      *process.Snapshot
 	Unstopped bool           // see WalkUnstopped
 	Out       *profile.Stack // its Frames are reused
-	Since     int64          // what Since would say of the walk
+	Since     int64          // the result of Since for this walk
 }
 
 // WalkAll makes some walks, and proves the data of all of them with one read, which costs little more than the read for
-// one walk. If some data has changed, it makes each walk by itself.
+// one walk. If some data has changed, it makes each walk separately.
 func (w *Walker) WalkAll(walks []Together) {
 	if w.vm != nil && w.proveAll(walks) {
 		return
@@ -252,11 +252,11 @@ func (w *Walker) prepare(snap *process.Snapshot, out *profile.Stack) {
 	w.trimCaches()
 }
 
-// run repeats a walk until the data that it has used proves true, maxAttempts times at most.
+// run repeats a walk until the data that the walk has used proves true, up to maxAttempts times.
 func (w *Walker) run(snap *process.Snapshot, out *profile.Stack, walk func() profile.Reason) {
 	w.prepare(snap, out)
 	for range maxAttempts {
-		w.snap = snap // a walk before may have gone on in another snapshot
+		w.snap = snap // an earlier attempt may have replaced the snapshot
 		if w.vm != nil {
 			w.proof.Reset()
 		}
@@ -278,8 +278,8 @@ func (w *Walker) run(snap *process.Snapshot, out *profile.Stack, walk func() pro
 	out.Truncated = profile.CodeChanged
 }
 
-// Since returns the time from which on all data of the last walk is known to have been unchanged. In an older snapshot
-// other code may have been at the same address.
+// Since returns the time since which all data of the last walk is known to be unchanged. In an older snapshot, other
+// code may have been at the same address.
 func (w *Walker) Since() int64 {
 	if w.vm == nil {
 		return 0
@@ -287,7 +287,7 @@ func (w *Walker) Since() int64 {
 	return w.proof.Since()
 }
 
-// cut shortens the stack to MaxDepth frames: the last step may have found many inlined methods.
+// cut shortens the stack to MaxDepth frames, because the last step may have found many inlined methods.
 func (w *Walker) cut(why profile.Reason) profile.Reason {
 	if len(w.out.Frames) <= w.MaxDepth {
 		return why
@@ -310,7 +310,7 @@ func (w *Walker) trimCaches() {
 	}
 }
 
-// begin sets the cursor to the frame in which the snapshot's thread was.
+// begin sets the cursor to the snapshot's topmost frame.
 func (w *Walker) begin() {
 	w.out.Frames, w.interpreted = w.out.Frames[:0], w.interpreted[:0]
 	w.out.Truncated = profile.Whole
@@ -340,9 +340,9 @@ func (w *Walker) walk() profile.Reason {
 		if w.toOwnStack() {
 			continue
 		}
-		// Physical frames tile the stack: each lies above the last. Only code that has its return address in a register can
-		// have the same sp as its caller. That is interrupted code, or the interpreter's entry of a method of java.lang.Math
-		// while it calls C (templateInterpreterGenerator_aarch64.cpp, generate_math_entry).
+		// Each physical frame is at a higher address than the previous one. Only code that has its return address in a
+		// register can have the same sp as its caller. This is interrupted code, or the interpreter's entry of a method of
+		// java.lang.Math while it calls C (templateInterpreterGenerator_aarch64.cpp, generate_math_entry).
 		if w.cur.sp < sp || w.cur.sp == sp && !exact && !w.cur.frameless {
 			return profile.StackRange
 		}
@@ -350,13 +350,13 @@ func (w *Walker) walk() profile.Reason {
 			return w.beyond()
 		}
 		if w.loaded()-loaded > w.mayHold {
-			return profile.UnreadableMemory // no honest stack needs so much
+			return profile.UnreadableMemory // no real stack needs that much
 		}
 	}
 	return profile.TooDeep
 }
 
-// walkUnstopped walks the native frames whose unwind rules need only pc and sp. Then it goes on at the frame anchor.
+// walkUnstopped walks the native frames whose unwind rules need only pc and sp. Then it continues at the frame anchor.
 func (w *Walker) walkUnstopped() profile.Reason {
 	w.cur.known = 1<<w.cpu.SP | 1<<w.cpu.PC
 	if link, ok := w.linkOfLeaf(); ok {
@@ -376,7 +376,8 @@ func (w *Walker) walkUnstopped() profile.Reason {
 // unstoppedGap stands for native frames whose unwind rules need more registers.
 var unstoppedGap = &profile.Func{Name: "[native frames that only a stop can tell]"}
 
-// UnstoppedGap returns the index in a stack of WalkUnstopped at which native frames are missing, -1 if none are.
+// UnstoppedGap returns the index in a stack of WalkUnstopped at which native frames are missing. It returns -1 if none
+// are missing.
 func UnstoppedGap(s *profile.Stack) int {
 	for i := range s.Frames {
 		if s.Frames[i].Func == unstoppedGap {
@@ -402,8 +403,8 @@ func (w *Walker) emit(f profile.Frame) {
 	w.out.Frames = append(w.out.Frames, f)
 }
 
-// toCaller moves the cursor to a caller. Only the caller's pc, sp and frame pointer are known: generated code keeps no
-// other register.
+// toCaller moves the cursor to a caller. Only the caller's pc, sp and frame pointer are known, because generated code
+// preserves no other register.
 func (w *Walker) toCaller(pc, sp uint64, fp uint64, fpKnown bool) profile.Reason {
 	c := &w.cur
 	c.arrive(w.strip(pc), sp)
@@ -421,7 +422,7 @@ func (w *Walker) strip(pc uint64) uint64 { return pc &^ w.pacMask }
 
 func (w *Walker) isKnown(reg int) bool { return w.cur.known&(1<<reg) != 0 }
 
-// fp returns the frame pointer register, if it is known in this frame.
+// fp returns the frame pointer register, if its value is known in this frame.
 func (w *Walker) fp() (uint64, bool) {
 	return w.cur.regs[w.cpu.FP], w.isKnown(w.cpu.FP)
 }

@@ -23,7 +23,7 @@ func TestIsUnloadable(t *testing.T) {
 	}
 }
 
-// TestSince: a proof holds from the moment when the last of its parts was first seen.
+// TestSince: a proof holds since the moment at which the last of its parts was first seen.
 func TestSince(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		at := int64(100)
@@ -63,8 +63,7 @@ func TestSince(t *testing.T) {
 	})
 }
 
-// TestSinceOfWalks: each of the walks that are proven together tells its own moment. What is false is forgotten, and
-// nothing else.
+// TestSinceOfWalks: walks that are proven together each have their own moment. Only false data is forgotten.
 func TestSinceOfWalks(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		at := int64(100)
@@ -117,7 +116,7 @@ func TestSinceOfWalks(t *testing.T) {
 	})
 }
 
-// counterIn returns where the value of a counter lies in an area of counters, 0 if it is not there.
+// counterIn returns the offset of a counter's value in an area of counters, 0 if it is not there.
 func counterIn(area []byte, name string) int {
 	a := counterArea{bytes: area}
 	a.index()
@@ -146,7 +145,7 @@ func TestCounterIn(t *testing.T) {
 	}
 }
 
-// perfArea has a counter for each name. The counter's value is its number.
+// perfArea makes an area with a counter for each name. The counter's value is its index.
 func perfArea(names ...string) []byte {
 	b := make([]byte, perfPrologue)
 	binary.LittleEndian.PutUint32(b, perfMagic)

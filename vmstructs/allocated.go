@@ -8,32 +8,31 @@ import (
 const (
 	maxAllocated = 1 << 62 // more than any thread allocates
 	maxTLAB      = 1 << 35 // of a thread's buffer; HotSpot allows 16 GB
-	// allocatedTries bounds how often a thread's numbers are read until two readings are the same.
+	// allocatedTries bounds the attempts to get two equal readings of a thread's numbers.
 	allocatedTries = 3
-	allocatedBytes = 24 // of a thread: the count, where its buffer begins, and how far the buffer is filled
+	allocatedBytes = 24 // of a thread: the count, and the start and top of its buffer
 )
 
-// Allocations reads how much threads have allocated. It has scratch memory of its own; see Health.
+// Allocations reads how many bytes threads have allocated. It has its own scratch memory; see Health.
 type Allocations struct {
 	vm     *VM
 	ranges []process.Range
 }
 
-// NewAllocations returns a reader of what threads have allocated.
 func (vm *VM) NewAllocations() *Allocations { return &Allocations{vm: vm} }
 
-// Known reports whether this JVM exports what threads have allocated.
+// Known reports whether this JVM exports how many bytes threads have allocated.
 func (a *Allocations) Known() bool { return a.vm.l.health.allocated.ok() }
 
 // Allocated is Allocations.Of.
 func (h *Health) Allocated(threads []Thread) []maybe.Value[uint64] { return h.allocations.Of(threads) }
 
 // Of returns how many bytes each of the threads has allocated since it began, as
-// com.sun.management.ThreadMXBean.getThreadAllocatedBytes does (Thread::cooked_allocated_bytes): the filled part of all
-// buffers (TLABs) that the thread has given back, and of its present one.
+// com.sun.management.ThreadMXBean.getThreadAllocatedBytes does (Thread::cooked_allocated_bytes). It adds the filled
+// part of all buffers (TLABs) that the thread has given back, and of its present one.
 //
-// A thread adds its buffer to the count, and forgets the buffer a moment later. So Of reads again if the count or the
-// buffer's beginning has changed meanwhile.
+// A thread first adds its buffer to the count, and then gives up the buffer. So Of reads again if the count or the
+// buffer's start has changed during the reading.
 func (a *Allocations) Of(threads []Thread) []maybe.Value[uint64] {
 	out := make([]maybe.Value[uint64], len(threads))
 	l := &a.vm.l.health
@@ -79,7 +78,6 @@ func cookedAllocated(count, start, top uint64) maybe.Value[uint64] {
 	return maybe.If(count, count <= maxAllocated)
 }
 
-// read reads count, start and top of each thread.
 func (a *Allocations) read(threads []Thread, into *[threadBatch][allocatedBytes]byte) (ok [threadBatch]bool) {
 	l := &a.vm.l.health
 	fields := []offset{l.allocated}
@@ -103,7 +101,7 @@ func (a *Allocations) read(threads []Thread, into *[threadBatch][allocatedBytes]
 	return ok
 }
 
-// AllocationTop is the offset in a thread of how far its buffer is filled, 0 if that is not known.
+// AllocationTop is the offset in a thread of the address up to which its buffer is filled. It is 0 if not known.
 func (vm *VM) AllocationTop() int32 {
 	if top := vm.l.health.tlabTop; top.ok() {
 		return int32(top)
@@ -111,8 +109,8 @@ func (vm *VM) AllocationTop() int32 {
 	return 0
 }
 
-// AllocationCounts returns the offset in a thread of how much it has allocated (see Allocations.Of), and the address of
-// the number of collections. ok is false if this JVM does not export them.
+// AllocationCounts returns the offset in a thread of the number of bytes it has allocated (see Allocations.Of), and the
+// address of the number of collections. ok is false if this JVM does not export them.
 func (vm *VM) AllocationCounts() (allocated int32, collections uint64, ok bool) {
 	l := &vm.l.health
 	if l.heap == 0 || !l.collections.ok() || !l.allocated.ok() {

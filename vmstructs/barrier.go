@@ -2,10 +2,10 @@ package vmstructs
 
 import "strings"
 
-// ReturnBarrier reports whether pc is the return barrier. The lowest frame of a virtual thread returns there while its
-// callers are still in the heap: StubRoutines::_cont_returnBarrier (stubGenerator_*.cpp, generate_cont_thaw). The
-// tables export the barrier since 27; before that, .symtab has it. If neither has it, any return into a continuation
-// stub counts as the barrier, because those stubs do not call Java.
+// ReturnBarrier reports whether pc is the return barrier, StubRoutines::_cont_returnBarrier. The lowest frame of a
+// virtual thread on the stack returns there if its callers are still in the heap (stubGenerator_*.cpp,
+// generate_cont_thaw). The tables export the barrier since 27; before that, .symtab has it. If neither has it, any
+// return into a continuation stub counts as the barrier, because those stubs do not call Java.
 func (vm *VM) ReturnBarrier(b *Blob, pc uint64) bool {
 	if at := vm.returnBarrier(); at != 0 {
 		return pc == at
@@ -13,13 +13,13 @@ func (vm *VM) ReturnBarrier(b *Blob, pc uint64) bool {
 	return vm.InContinuationStub(b) && pc != vm.callRet
 }
 
-// InContinuationStub reports whether b holds the stubs that freeze and thaw.
+// InContinuationStub reports whether b has the stubs that freeze and thaw.
 func (vm *VM) InContinuationStub(b *Blob) bool {
 	return b.Kind == StubRoutines && strings.HasPrefix(b.Name, "StubRoutines (continuation")
 }
 
-// Thaws reports whether pc is in the stubs that bring frames of a virtual thread back from the heap
-// (stubGenerator_*.cpp, generate_cont_thaw). They have no frame of their own: their caller is the ContinuationEntry.
+// Thaws reports whether pc is in the stubs that copy frames of a virtual thread back from the heap
+// (stubGenerator_*.cpp, generate_cont_thaw). They have no frame of their own, so their caller is the ContinuationEntry.
 func (vm *VM) Thaws(pc uint64) bool {
 	switch vm.StubName(pc) {
 	case "cont_thaw", "cont_returnBarrier", "cont_returnBarrierExc",
@@ -29,7 +29,7 @@ func (vm *VM) Thaws(pc uint64) bool {
 	return false
 }
 
-// noBarrier says that it is not known where the return barrier is.
+// noBarrier: the address of the return barrier is not known.
 const noBarrier = ^uint64(0)
 
 // returnBarrier returns the address of the return barrier, 0 if that is not known.
@@ -43,7 +43,7 @@ func (vm *VM) returnBarrier() uint64 {
 	return vm.barrier
 }
 
-// findReturnBarrier returns 0 while the stub has not been made yet.
+// findReturnBarrier returns 0 if the stub does not exist yet.
 func (vm *VM) findReturnBarrier() uint64 {
 	at, ok := vm.l.stubs.entries["cont_returnBarrier"]
 	if !ok {
@@ -59,8 +59,8 @@ func (vm *VM) findReturnBarrier() uint64 {
 	return pc
 }
 
-// global returns the address of a variable of libjvm.so, 0 if that is not known. A variable that was found is not
-// looked up again.
+// global returns the address of a variable of libjvm.so, 0 if not known. A variable that was found is not searched
+// again.
 func (vm *VM) global(symbol string) uint64 {
 	at, known := vm.globals[symbol]
 	if !known {
@@ -72,8 +72,8 @@ func (vm *VM) global(symbol string) uint64 {
 	return at
 }
 
-// entryOffset returns the offset in a JavaThread of the pointer to the ContinuationEntry that it runs. JDK 21 does not
-// export that field, but the return barrier takes its stack pointer from it.
+// entryOffset returns the offset in a JavaThread of the pointer to its present ContinuationEntry. JDK 21 does not
+// export that field. But the return barrier loads its stack pointer from the field, so its code shows the offset.
 func (vm *VM) entryOffset() (offset, bool) {
 	l := &vm.l.cont
 	switch {
@@ -88,7 +88,8 @@ func (vm *VM) entryOffset() (offset, bool) {
 	return vm.derived, vm.derived > 0
 }
 
-// deriveEntry returns absent if the offset cannot be found, and 0 if it may be found later.
+// deriveEntry reads the offset from the code of the return barrier. It returns absent if that fails, and 0 if it may
+// succeed later.
 func (vm *VM) deriveEntry() offset {
 	barrier, read := vm.returnBarrier(), vm.t.CPU().ThreadSlot
 	if vm.barrier == noBarrier {
@@ -126,14 +127,14 @@ func (vm *VM) ContinuationReturn() uint64 {
 	return vm.contRet
 }
 
-// IsContinuationEntry reports whether b is Continuation.enterSpecial, which the VM generates. Its frame holds a
-// ContinuationEntry at its stack pointer.
+// IsContinuationEntry reports whether b is Continuation.enterSpecial, which the VM generates. There is a
+// ContinuationEntry at the stack pointer of its frame.
 func (vm *VM) IsContinuationEntry(b *Blob) bool {
 	return b.Kind == NativeWrapper && b.Method != nil && b.Method.Full() == "jdk.internal.vm.Continuation.enterSpecial"
 }
 
-// VirtualEntry reports whether the ContinuationEntry that begins with these bytes is a virtual thread's, and how many
-// bytes of arguments its lowest frame may have.
+// VirtualEntry reports whether the ContinuationEntry that begins with these bytes belongs to a virtual thread. args is
+// the largest number of bytes of its lowest frame's arguments.
 func (vm *VM) VirtualEntry(entry []byte) (virtual bool, args uint64) {
 	if len(entry) < entrySize {
 		return false, 0
@@ -141,5 +142,5 @@ func (vm *VM) VirtualEntry(entry []byte) (virtual bool, args uint64) {
 	return offset(entryFlags).u32(entry) != 0, uint64(max(0, offset(entryArgSize).i32(entry))) * 8
 }
 
-// EntryBytes is how many bytes of a ContinuationEntry VirtualEntry needs.
+// EntryBytes is the number of bytes of a ContinuationEntry that VirtualEntry needs.
 const EntryBytes = entrySize

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// BlobKind is the sort of generated code that a blob holds.
+// BlobKind is the kind of generated code in a blob.
 type BlobKind uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	Safepoint
 	Deopt
 	UncommonTrap
-	Exception // goes on in a caller: the code takes its own return address off the stack
+	Exception // continues in a caller: the code removes its own return address from the stack
 	Upcall
 )
 
@@ -46,66 +46,66 @@ func (k BlobKind) IsNmethod() bool {
 // Blob is one CodeBlob: generated code and HotSpot's facts about it. All callers share a Blob; do not change it.
 type Blob struct {
 	Kind          BlobKind
-	Name          string // as the VM names it, in valid UTF-8
+	Name          string // the VM's name for it, in valid UTF-8
 	Addr          uint64 // of the CodeBlob
 	Begin, End    uint64 // its code
-	FrameSize     int    // in words, with return address and saved fp; 0 or less: none
+	FrameSize     int    // in words, including return address and saved fp; 0 or less: none
 	FrameComplete int    // offset from Begin of the first instruction with a whole frame, -1 never
 
 	// Of nmethods only.
 	CompileID     int32
 	Level         uint8 // compilation level, 1 to 3 C1, 4 C2; 0 for wrappers
 	OSR           bool  // entered in the middle of a loop
-	EntryBCI      int32 // where that is, of an OSR method
+	EntryBCI      int32 // of an OSR method: the bytecode index of its entry
 	EntryPoint    uint64
 	VerifiedEntry uint64
 	OSREntry      uint64    // 0 unless OSR
-	StubBegin     uint64    // exception and deoptimization handlers stand from here on, 0 unknown
-	OrigPC        int32     // from the unextended sp: where the return pc of a deoptimized frame is kept
+	StubBegin     uint64    // the beginning of the exception and deoptimization handlers, 0 if not known
+	OrigPC        int32     // offset, from the unextended sp, of the original return pc of a deoptimized frame
 	DeoptHandlers [2]uint64 // 0 if there is none
 	Method        *Method
 
 	vm         *VM
 	debug      debugInfo
 	scopes     map[int32][]Scope  // by index of the PcDesc
-	methods    map[uint64]*Method // that are inlined: see methodsOf
-	oopMaps    uint64             // of an nmethod: where its OopMaps are, 0 if there are none
+	methods    map[uint64]*Method // inlined methods: see methodsOf
+	oopMaps    uint64             // of an nmethod: the address of its OopMaps, 0 if there are none
 	safepoints safepoints
-	nullTable  section // of an nmethod: where its implicit null checks are listed
+	nullTable  section // of an nmethod: the list of its implicit null checks
 	nulls      []nullCheck
 	nullsKnown bool
-	fact       fact  // what identifies the blob, see proof.go
-	since      int64 // when the blob was first known to be there, see age.go
+	fact       fact  // the data that identifies the blob, see proof.go
+	since      int64 // the time since which the blob is known to exist, see age.go
 	bytes      int   // what the blob takes of the cache's budget
 }
 
 const (
 	maxBlobSize = 64 << 20
 	maxBlobName = 256
-	maxFrame    = 1 << 20 // words
+	maxFrame    = 1 << 20 // in words
 	maxCodeCopy = 4 << 20 // bytes that Code copies
 )
 
-// Limits of the blob cache. Beyond any of them the cache is emptied: a walk refills what it needs.
+// Limits of the blob cache. If any of them is exceeded, the cache is emptied, and walks refill it.
 const (
 	maxBlobs     = 32 << 10
 	maxBlobBytes = 24 << 20
 	maxSegments  = 256 << 10
-	maxBlobNames = 8 << 10 // the interpreter's codelets have some 500
+	maxBlobNames = 8 << 10 // the interpreter's codelets have about 500
 )
 
-// blobCache finds parsed blobs by pc. Blobs begin at segment boundaries, so a pc's segment identifies its blob. The map
-// of segments is filled as pcs are looked up.
+// blobCache finds parsed blobs by pc. Blobs begin at segment boundaries, so a pc's segment identifies its blob.
+// bySegment is filled as pcs are looked up.
 type blobCache struct {
-	bySegment map[uint64]*Blob // pc >> 6, the smallest segment there is
+	bySegment map[uint64]*Blob // by pc >> 6, because the smallest segment has 64 bytes
 	byAddr    map[uint64]*Blob
 	names     map[uint64]string // constant strings in libjvm.so, by address
 	bytes     int
 	last      *Blob
 
 	window [segmapChunk]byte
-	head   []byte    // block and blob as read last
-	check  []byte    // what holdsTrue reads
+	head   []byte    // the block and the blob that were read last
+	check  []byte    // buffer of holdsTrue
 	parts  [2][]part // of the facts of nmethods (1) and other blobs (0)
 }
 
@@ -134,12 +134,12 @@ func (c *blobCache) evict(b *Blob) {
 	}
 }
 
-// holds reports whether pc is in b's code. A return address may stand right behind the code, if the last instruction is
+// holds reports whether pc is in b's code. A return address may be directly after the code, if the last instruction is
 // a call.
 func (b *Blob) holds(pc uint64) bool { return pc >= b.Begin && pc <= b.End }
 
-// Blob returns the code blob that holds pc. A blob in the cache costs no read and no allocation. A Proof shows whether
-// the blob is still what it was.
+// Blob returns the code blob that holds pc. For a cached blob it reads and allocates nothing. A Proof shows whether the
+// blob is still the same.
 func (vm *VM) Blob(pc uint64) (*Blob, error) {
 	if b := vm.blobs.last; b != nil && pc >= b.Begin && pc < b.End {
 		return b, nil
@@ -150,7 +150,7 @@ func (vm *VM) Blob(pc uint64) (*Blob, error) {
 	}
 	b, err := vm.findBlob(pc)
 	if errors.Is(err, ErrNoBlob) && pc > 0 {
-		// If a call is a blob's last instruction, its return address lies in the next block.
+		// If a call is a blob's last instruction, its return address is in the next block.
 		if before, err := vm.findBlob(pc - 1); err == nil && before.End == pc {
 			b = before
 		}
@@ -179,7 +179,7 @@ func (vm *VM) KindAt(pc uint64) (BlobKind, string, error) {
 	return b.Kind, b.Name, nil
 }
 
-// findBlob finds and, if it is new, parses the blob that holds pc.
+// findBlob finds the blob that holds pc. It parses the blob if it is new.
 func (vm *VM) findBlob(pc uint64) (*Blob, error) {
 	h, block, err := vm.blockOf(pc)
 	if err != nil {
@@ -190,12 +190,12 @@ func (vm *VM) findBlob(pc uint64) (*Blob, error) {
 		return nil, err
 	}
 	if !b.holds(pc) {
-		return nil, ErrNoBlob // in its header or its data
+		return nil, ErrNoBlob // in the blob's header or data
 	}
 	return b, nil
 }
 
-// BlobAt returns the code blob whose header is at addr: HotSpot's own pointers to nmethods point there.
+// BlobAt returns the code blob whose header is at addr. HotSpot's own pointers to nmethods point to the header.
 func (vm *VM) BlobAt(addr uint64) (*Blob, error) {
 	h, block, err := vm.blockOf(addr)
 	if err != nil {
@@ -240,8 +240,8 @@ func (vm *VM) blobAt(h *codeHeap, addr uint64) (*Blob, error) {
 	return b, nil
 }
 
-// readHeader reads the block header and the blob behind it with one call, and parses what all blobs have. head is what
-// was read, valid until the next blob is read.
+// readHeader reads the block header and the blob after it with one call, and parses the fields that all blobs have.
+// head is the bytes that were read. It is valid until the next blob is read.
 func (vm *VM) readHeader(h *codeHeap, addr uint64) (b *Blob, head []byte, err error) {
 	cl, bl := &vm.l.code, &vm.l.blob
 	blockSize := int(cl.blockSize)
@@ -264,7 +264,8 @@ func (vm *VM) readHeader(h *codeHeap, addr uint64) (b *Blob, head []byte, err er
 	return b, head, vm.parseHeader(b, head[blockSize:], blk.size)
 }
 
-// readBlob reads the header and what the blob points at. Then it makes sure that the blob has not changed meanwhile.
+// readBlob reads the header, and the data to which the blob points. Then it checks that the blob has not changed during
+// the reading.
 func (vm *VM) readBlob(h *codeHeap, addr uint64) (*Blob, error) {
 	b, head, err := vm.readHeader(h, addr)
 	if err != nil {
@@ -331,7 +332,7 @@ func (vm *VM) parseHeader(b *Blob, raw []byte, blockSize uint64) error {
 	}
 	b.Name = name
 	b.Kind = kindOf(name, b.FrameSize)
-	// If the VM exports the kind, it need not be guessed from a name. OtherBlob stands for the VM's wider kinds.
+	// If the VM exports the kind, it is used in place of the name. OtherBlob stands for the VM's wider kinds.
 	if l.kind.ok() && b.Kind != Exception {
 		if k := l.kinds[raw[l.kind]]; k != OtherBlob {
 			b.Kind = k
@@ -340,7 +341,7 @@ func (vm *VM) parseHeader(b *Blob, raw []byte, blockSize uint64) error {
 	return nil
 }
 
-// blobName reads a blob's name. Most names are constants in libjvm.so, and are kept by address.
+// blobName reads a blob's name. Most names are constants in libjvm.so, and are cached by address.
 func (vm *VM) blobName(addr uint64) (string, error) {
 	if name, ok := vm.blobs.names[addr]; ok {
 		return name, nil
@@ -359,14 +360,13 @@ func (vm *VM) blobName(addr uint64) (string, error) {
 	return name, nil
 }
 
-// kindsByName has the names that code/codeBlob.cpp and the callers of its constructors give, in all releases.
+// kindsByName has the names in code/codeBlob.cpp and in the calls of its constructors, in all releases.
 var kindsByName = map[string]BlobKind{"nmethod": Nmethod, "native nmethod": NativeWrapper,
 	"Interpreter":      InterpreterBlob,
 	"I2C/C2I adapters": Adapter, "adapters": Adapter, "MethodHandles adapters": Adapter,
 	"MethodHandlesAdapterBlob": Adapter, "vtable chunks": VtableStub, "SafepointBlob": Safepoint,
 	"DeoptimizationBlob": Deopt, "UncommonTrapBlob": UncommonTrap, "ExceptionBlob": Exception, "UpcallStub": Upcall}
 
-// kindOf returns a blob's kind by its name.
 func kindOf(name string, frameSize int) BlobKind {
 	kind, known := kindsByName[name]
 	switch {

@@ -9,7 +9,7 @@ import (
 
 func itoa(n int32) string { return strconv.Itoa(int(n)) }
 
-// sample makes a class with two methods, and code at segment 4 that inlines one of them into the other.
+// sample makes a class with two methods, and a blob at segment 4. Its code inlines one of the methods into the other.
 func sample(w *world) (blob uint64) {
 	pool := w.class("app/Main", "Main.java")
 	escape := byte(2*10 + w.l.method.unsigned5X) // line 10
@@ -19,7 +19,7 @@ func sample(w *world) (blob uint64) {
 	return w.nmethod(4, 77, []uint64{inner, outer}, map[int32][]fakeScope{
 		32: {{1, 6}, {2, 3}},
 		64: {{2, 12}},
-		80: nil, // nothing is known here
+		80: nil, // nothing is known at this offset
 	}, []int32{32, 64, 80})
 }
 
@@ -112,7 +112,7 @@ func TestWarmPathsNeitherReadNorAllocate(t *testing.T) {
 
 func TestBlobLookup(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
-		const long = 600 // so many segments that the map needs several hops
+		const long = 600 // the map needs several hops for so many segments
 		stub := w.blob(40, 2, "RuntimeStub - x_Java", 4, 100, 256-w.l.code.blockSize)
 		big := w.blob(100, long, "StubRoutines (2)", 0, 128, long<<worldLog2-w.l.code.blockSize)
 		next := w.blob(42, 3, "vtable chunks", 0, 112, 200)

@@ -6,20 +6,20 @@ import (
 	"sort"
 )
 
-// Bytecode is one instruction of a method as its class file had it. The interpreter replaces some instructions by its
-// own, of the same length, or by one for several (interpreter/bytecodes.hpp, rewriter.cpp).
+// Bytecode is one instruction of a method, as in its class file. The interpreter replaces some instructions with its
+// own, of the same length, or several with one (interpreter/bytecodes.hpp, rewriter.cpp).
 type Bytecode struct {
 	BCI    int32
 	Op     uint8
-	Handle bool   // an invoke of a handle's method that takes any arguments: see opInvokeHandle
-	Index  uint16 // of an invoke's or a field's entry in the constant pool's cache; or see Constant
-	Target int32  // where a branch or a jump leads; -1 for all others
+	Handle bool   // an invoke of a method of MethodHandle or VarHandle that takes any arguments: see opInvokeHandle
+	Index  uint16 // of an invoke or a field: the index of its entry in the constant pool's cache; or see Constant
+	Target int32  // the target of a branch or jump; -1 for others
 }
 
 // smallConstants are the numbers of iconst_m1 to lconst_1.
 var smallConstants = [...]int16{-1, 0, 1, 2, 3, 4, 5, 0, 1}
 
-// Constant returns the small integer that a bytecode pushes. ok is false for bytecodes that push none.
+// Constant returns the small integer that a bytecode pushes. ok is false if the bytecode does not push one.
 func (b *Bytecode) Constant() (value int64, ok bool) {
 	if b.Op < opIconstM1 || b.Op > opLconst1 && b.Op != opBipush && b.Op != opSipush {
 		return 0, false
@@ -27,15 +27,15 @@ func (b *Bytecode) Constant() (value int64, ok bool) {
 	return int64(int16(b.Index)), true
 }
 
-// Ends reports whether execution never goes on with the next bytecode. A switch may: its first case follows.
+// Ends reports whether execution never continues with the next bytecode. A switch may continue there, because its first
+// case follows.
 func (b *Bytecode) Ends() bool {
 	return b.Op == OpGoto || b.Op == opGotoW || b.Returns() || b.Op == OpAthrow
 }
 
-// Returns reports whether a bytecode is a return.
 func (b *Bytecode) Returns() bool { return b.Op >= OpIreturn && b.Op <= OpReturn }
 
-// Branches reports whether several bytecodes may follow a bytecode.
+// Branches reports whether execution may continue with one of several bytecodes.
 func (b *Bytecode) Branches() bool {
 	return b.Target >= 0 && !b.Ends() || b.Op == opTableswitch || b.Op == opLookup
 }
@@ -45,7 +45,7 @@ func (b *Bytecode) Allocates() bool {
 	return b.Op >= OpNew && b.Op <= OpAnewarray || b.Op == opMultianewarray
 }
 
-// Bytecodes that goprof distinguishes. Of a family it has the first and the last.
+// Bytecodes that goprof distinguishes. Of a family of bytecodes, the first and the last are listed.
 const (
 	opIconstM1    = 0x02
 	opLconst1     = 0x0a
@@ -110,8 +110,8 @@ const (
 // maxBytecodes bounds a method: class files allow 65,535 bytes.
 const maxBytecodes = 1 << 16
 
-// bytecodeLengths has a digit for the length of each opcode from 0 to 201, sixteen in a row; 0 for instructions whose
-// length depends on their operands.
+// bytecodeLengths has a digit for the length of each opcode from 0 to 201, sixteen in a line. 0 stands for instructions
+// whose length depends on their operands.
 const bytecodeLengths = "1111111111111111" +
 	"2323322222111111" +
 	"1111111111111111" +
@@ -127,14 +127,14 @@ const bytecodeLengths = "1111111111111111" +
 	"3311043355"
 
 // vmBytecodes maps HotSpot's own opcodes, from 203 on, to bytecodes (interpreter/bytecodes.hpp). JDK 8 has all but the
-// one for stores of booleans. An opcode that stands for several bytecodes maps to the first: the others still follow
-// it.
+// one for stores of booleans. An opcode for several bytecodes maps to the first of them, because the others still
+// follow it in the method.
 var vmBytecodes = [...]uint8{
 	// fast_agetfield to fast_sgetfield
 	OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield,
 	// fast_aputfield to fast_sputfield
 	OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield, OpPutfield,
-	0x2a, 0x2a, 0x2a, 0x2a, // fast_aload_0, and with a getfield behind it
+	0x2a, 0x2a, 0x2a, 0x2a, // fast_aload_0, and with a getfield after it
 	0x15, 0x15, 0x15, // fast_iload, with another, with caload
 	OpInvoke, opLookup, opLookup, // invokevfinal, linear and binary switch
 	0x12, 0x13, 0xb1, OpInvoke, // aldc, aldc_w, return_register_finalizer, invokehandle
@@ -145,7 +145,7 @@ var vmBytecodes = [...]uint8{
 // arguments (interpreter/rewriter.cpp, maybe_rewrite_invokehandle).
 const opInvokeHandle = 0xe9
 
-// invokeHandle is opInvokeHandle in a release.
+// invokeHandle returns opInvokeHandle of a release.
 func invokeHandle(jdk8 bool) uint8 {
 	if jdk8 {
 		return opInvokeHandle - 1
@@ -153,7 +153,7 @@ func invokeHandle(jdk8 bool) uint8 {
 	return opInvokeHandle
 }
 
-// fastBPutfield is that opcode's index in vmBytecodes. JDK 8 lacks the next opcode.
+// fastBPutfield is the index of fast_bputfield in vmBytecodes. JDK 8 lacks the next opcode.
 const fastBPutfield = 9
 
 // javaOp returns the opcode of the class file.
@@ -171,7 +171,7 @@ func javaOp(op uint8, jdk8 bool) (uint8, bool) {
 	return vmBytecodes[i], true
 }
 
-// Bytecodes reads the bytecodes of a method, not from nearMemory, whose pieces may be older than the method.
+// Bytecodes reads the bytecodes of a method. It does not use nearMemory, which may have older data than the method.
 func (vm *VM) Bytecodes(m *Method) ([]Bytecode, error) {
 	_, code, err := vm.readBytecodes(m)
 	return code, err
@@ -221,7 +221,7 @@ func decodeBytecodes(raw []byte, jdk8 bool) ([]Bytecode, error) {
 	return list, nil
 }
 
-// bytecodeLength returns how long the instruction at an index is, 0 if it is none.
+// bytecodeLength returns the length of the instruction at an index. It returns 0 if there is none.
 func bytecodeLength(raw []byte, at int, op uint8) int {
 	if n := int(bytecodeLengths[op] - '0'); n != 0 {
 		return n
@@ -249,9 +249,9 @@ func bytecodeLength(raw []byte, at int, op uint8) int {
 	return int(n)
 }
 
-// BytecodeAt returns the position in a list of Bytecodes of the bytecode with that index, -1 if there is none.
+// BytecodeAt returns the position in code of the bytecode with index bci, -1 if there is none.
 func BytecodeAt(code []Bytecode, bci int32) int {
-	most := min(len(code), int(max(bci, -1))+1) // each has a byte or more
+	most := min(len(code), int(max(bci, -1))+1) // each has at least one byte
 	i := sort.Search(most, func(i int) bool { return code[i].BCI >= bci })
 	if i == len(code) || code[i].BCI != bci {
 		return -1

@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// TestBytecodes reads what javac and the interpreter write.
 func TestBytecodes(t *testing.T) {
 	for _, r := range []struct {
 		name string
@@ -53,7 +52,7 @@ func TestBytecodes(t *testing.T) {
 	}
 }
 
-// FuzzBytecodes: whatever the bytes are, the list covers them from the first to the last.
+// FuzzBytecodes: for any bytes, the list covers them from the first to the last.
 func FuzzBytecodes(f *testing.F) {
 	f.Add([]byte{0x1a, 0x9e, 0, 7, 0xa7, 0xff, 0xfc, 0x00, 0xb1}, false)
 	f.Add([]byte{0xab, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 20, 0xb1}, true)
@@ -72,7 +71,7 @@ func FuzzBytecodes(f *testing.F) {
 	})
 }
 
-// TestConstant: the numbers that bytecodes put onto the operand stack.
+// TestConstant: the numbers that bytecodes push onto the operand stack.
 func TestConstant(t *testing.T) {
 	code, err := decodeBytecodes([]byte{0x02, 0x03, 0x08, 0x09, 0x0a, 0x10, 0x80, 0x11, 0xff, 0x00, 0x11, 0x12, 0x34, 0x01,
 		0x0b, 0x12, 7, 0x1a, 0xb1}, false)
@@ -84,14 +83,14 @@ func TestConstant(t *testing.T) {
 			t.Errorf("%+v: %d, not %d", code[i], got, want)
 		}
 	}
-	for _, b := range code[8:] { // null, a float, one of the constant pool, a local variable
+	for _, b := range code[8:] { // null, a float, a constant of the pool, a local variable
 		if got, ok := b.Constant(); ok {
 			t.Errorf("%+v: %d", b, got)
 		}
 	}
 }
 
-// TestListingOfChangingCode: the bytes of a wide iload become those of a wide iinc, which is longer, after a reading.
+// TestListingOfChangingCode: after a reading, a wide iload is replaced by a wide iinc, which is longer.
 func TestListingOfChangingCode(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		m, err := w.vm.Method(w.method(w.class("app/Main", "Main.java"), 1, "name", "()V", nil))

@@ -9,23 +9,22 @@ import (
 	"goprof/process"
 )
 
-// ErrChunk says that the fields of a stack chunk contradict each other.
+// ErrChunk: the fields of a stack chunk contradict each other.
 var ErrChunk = fmt.Errorf("%w: a stack chunk", ErrBadThread)
 
-// chunkHeadBytes is how much of a StackChunk is read: its fields, which lie before the stack.
+// chunkHeadBytes is the number of bytes of a StackChunk that are read: its fields, which come before the stack.
 const chunkHeadBytes = 128
 
-// chunkHead has the fields of a chunk, or of a Continuation, as they were read.
+// chunkHead has the fields of a chunk or a Continuation, as they were read.
 type chunkHead struct {
 	addr uint64
 	n    int
 	raw  [chunkHeadBytes]byte
 }
 
-// maxChunkWords bounds the size of a chunk.
 const maxChunkWords = 1 << 27
 
-// readChunks copies the stack of the Continuation at cont. The copy counts only if unchanged then returns true.
+// readChunks copies the stack of the Continuation at cont. The copy is only valid if unchanged returns true afterwards.
 func (c *Continuations) readChunks(cont uint64, k *process.Continuation) error {
 	c.ranges, c.nHeads = c.ranges[:0], 0
 	c.tail = chunkHead{addr: cont}
@@ -47,7 +46,7 @@ func (c *Continuations) readChunks(cont uint64, k *process.Continuation) error {
 	return nil
 }
 
-// errNotCopied says that the copies from the pause lack an object.
+// errNotCopied: the copies from the pause lack an object.
 var errNotCopied = fmt.Errorf("%w: not copied", ErrChunk)
 
 // heapBytes reads from the heap, or from the copies that were made together with the stack.
@@ -61,8 +60,8 @@ func (c *Continuations) heapBytes(addr uint64, b []byte) error {
 	return errNotCopied
 }
 
-// Trail says how a thread's chunks and its virtual thread can be copied together with its stack. It is not known before
-// the first chunk has been read.
+// Trail describes how a thread's chunks and its virtual thread can be copied together with its stack. This is not known
+// before the first chunk has been read.
 func (c *Continuations) Trail(t *process.Trail) {
 	from, size := c.vm.Side()
 	if c.cont.klass == 0 || c.virtual.klass == 0 || size == 0 {
@@ -98,8 +97,8 @@ func (c *Continuations) tailOf(h *chunkHead) (uint64, error) {
 	return c.vm.oopIn(h.raw[:], c.cont.tail)
 }
 
-// readHead reads the fields of an object. If the object's class is not *klass, find first finds the fields of that
-// class, and how many bytes they take.
+// readHead reads the fields of an object. If the object's class is not *klass, find finds the fields of that class, and
+// the number of bytes that they take.
 func (c *Continuations) readHead(h *chunkHead, klass, size *uint64, find func(klass uint64) error) error {
 	for range 2 {
 		h.n = int(max(*size, klassBytes))
@@ -114,7 +113,7 @@ func (c *Continuations) readHead(h *chunkHead, klass, size *uint64, find func(kl
 			return c.vm.moved(err)
 		}
 	}
-	return c.vm.moved(errKind) // another object has come there
+	return c.vm.moved(errKind) // another object has this address now
 }
 
 const (
@@ -138,7 +137,7 @@ func (c *Continuations) findContinuation(klass uint64) error {
 }
 
 // FindClasses finds the classes that Trail needs among all loaded classes. That takes some microseconds for each class.
-// Without FindClasses, goprof learns them from the first virtual threads.
+// Without FindClasses, goprof learns these classes from the first virtual threads.
 func (c *Continuations) FindClasses() error {
 	if err := c.prepare(); err != nil {
 		return err
@@ -152,7 +151,7 @@ func (c *Continuations) FindClasses() error {
 		c.findVirtual(found[classVirtual]))
 }
 
-// readChunk copies what the chunk at addr holds, and returns its parent.
+// readChunk copies the frames of the chunk at addr, and returns its parent.
 func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *process.Continuation, left *int) (parent uint64,
 	err error) {
 	if addr%8 != 0 {
@@ -171,7 +170,7 @@ func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *process.Continua
 		return 0, fmt.Errorf("%w: size %d, sp %d, bottom %d", ErrChunk, size, sp, bottom)
 	}
 	if sp >= bottom {
-		return parent, nil // empty: kept for the next freeze
+		return parent, nil // empty, but kept for the next freeze
 	}
 	n := (bottom-sp)*8 + process.ChunkHead
 	if *left -= n; sp < process.ChunkHead/8 || *left < 0 {
@@ -196,8 +195,8 @@ func (c *Continuations) bounds(h *chunkHead) (size, sp, bottom int) {
 	return size, sp, size - field(f.argsize)
 }
 
-// findChunk finds the fields of StackChunk. Its stack lies behind the fields, at the size that instances without a
-// stack would have (oops/instanceStackChunkKlass.hpp).
+// findChunk finds the fields of StackChunk. The stack follows the fields. It begins at the size that an instance
+// without a stack would have (oops/instanceStackChunkKlass.hpp).
 func (c *Continuations) findChunk(klass uint64) error {
 	class, err := c.class(klass, classChunk)
 	if err != nil {
@@ -224,8 +223,8 @@ func (c *Continuations) findChunk(klass uint64) error {
 	return nil
 }
 
-// unchanged reads again, with one call, the other ranges and what readChunks has read except the frames. It reports
-// whether all could be read and the chunks are as they were.
+// unchanged reads two things again, with one call: the other ranges, and everything that readChunks has read except the
+// frames. It reports whether all could be read and the chunks are the same.
 func (c *Continuations) unchanged(others ...process.Range) bool {
 	c.ranges = append(c.ranges[:0], others...)
 	tail := c.tailAgain[:]
@@ -250,8 +249,8 @@ func (c *Continuations) unchanged(others ...process.Range) bool {
 	return err1 == nil && err2 == nil && was == now
 }
 
-// sameFrames is unchanged for a thread that no carrier ran when readChunks began. It also compares the frames: a
-// carrier may have run the thread meanwhile, up to a point at which its chunks have the same fields.
+// sameFrames is unchanged for a thread that had no carrier when readChunks began. It also compares the frames, because
+// a carrier may have run the thread since then, up to a point at which its chunks have the same fields.
 func (c *Continuations) sameFrames() bool {
 	chunks := c.heap.Chunks
 	again := make([]process.Range, len(chunks))
@@ -269,7 +268,7 @@ func (c *Continuations) sameFrames() bool {
 	return true
 }
 
-// sameHead compares the fields of a chunk. Its flags and its mark may change.
+// sameHead compares the fields of a chunk. Flags and mark may differ.
 func (c *Continuations) sameHead(h *chunkHead, raw []byte) bool {
 	now := chunkHead{n: h.n}
 	copy(now.raw[:], raw)
@@ -280,13 +279,13 @@ func (c *Continuations) sameHead(h *chunkHead, raw []byte) bool {
 
 // Bits of a chunk's flags (oops/stackChunkOop.hpp).
 const (
-	chunkGC     = 1 << 3 // a collector has seen the chunk: references are as in other objects
-	chunkBitmap = 1 << 4 // references are narrow where the heap's are
+	chunkGC     = 1 << 3 // a collector has seen the chunk: references have the same form as in other objects
+	chunkBitmap = 1 << 4 // references are narrow if those of the heap are
 	chunkLocks  = 1 << 5 // it holds a LockStack
 )
 
-// lockStack returns the objects that the virtual thread has locked whose chunks were just read. When the thread gives
-// up its carrier, the JVM moves the LockStack to the beginning of the last chunk's stack
+// lockStack returns the objects that a virtual thread has locked. Its chunks must have just been read. When the thread
+// gives up its carrier, the JVM moves the LockStack to the beginning of the last chunk's stack
 // (FreezeBase::freeze_lockstack).
 func (c *Continuations) lockStack(k *Locks) (objects []uint64) {
 	f, h := &c.chunk, &c.heads[0]

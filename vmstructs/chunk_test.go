@@ -9,8 +9,8 @@ import (
 	"goprof/process"
 )
 
-// The places of these tests' chunks, and their make: wide references and class pointers, no collector's colours, and
-// fields as a JVM might lay them out.
+// The addresses of these tests' chunks, and their form: wide references and class pointers, no collector's colours, and
+// a possible layout of the fields.
 const (
 	chunkKlass = 0x7f0000001000
 	contKlass  = 0x7f0000002000
@@ -19,7 +19,7 @@ const (
 	chunkStart = 48
 )
 
-// chunkWorld is a reader of continuations over a heap made of bytes.
+// chunkWorld is a reader of continuations over a heap of literal bytes.
 type chunkWorld struct {
 	*fakeTarget
 	*Continuations
@@ -52,7 +52,7 @@ func (w chunkWorld) putChunk(at, parent uint64, size, sp, bottom int32) {
 
 func TestChunks(t *testing.T) {
 	w := newChunkWorld(t)
-	w.putChunk(chunkAt, chunkAt+0x1000, 100, 100, 98) // empty, and kept for the next freeze
+	w.putChunk(chunkAt, chunkAt+0x1000, 100, 100, 98) // empty, but kept for the next freeze
 	w.putChunk(chunkAt+0x1000, chunkAt+0x2000, 100, 40, 98)
 	w.putChunk(chunkAt+0x2000, 0, 100, 90, 100)
 	var k process.Continuation
@@ -78,8 +78,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestHostileChunks: whatever the heap holds, goprof reads little of it. Chunks that contradict themselves are an
-// error.
+// TestHostileChunks: for any heap, goprof reads few bytes. Contradictory chunks are an error.
 func TestHostileChunks(t *testing.T) {
 	cases := map[string]func(w chunkWorld){
 		"a chunk is its own parent":     func(w chunkWorld) { w.put64(chunkAt+16, chunkAt) },
@@ -115,7 +114,7 @@ func TestHostileChunks(t *testing.T) {
 	}
 }
 
-// TestChunksThatChange: a thread that runs meanwhile changes memory that was read already.
+// TestChunksThatChange: a running thread changes memory that was read already.
 func TestChunksThatChange(t *testing.T) {
 	cases := map[string]func(w chunkWorld){
 		"a frame came back":          func(w chunkWorld) { w.put32(chunkAt+28, 48) },
@@ -138,7 +137,7 @@ func TestChunksThatChange(t *testing.T) {
 	}
 }
 
-// TestHostileChunkFields: a wide reference does not fit into the place of a narrow one.
+// TestHostileChunkFields: a wide reference does not fit into the field of a narrow one.
 func TestHostileChunkFields(t *testing.T) {
 	w := newChunkWorld(t)
 	for _, narrow := range []bool{false, true} {
@@ -155,7 +154,7 @@ func TestHostileChunkFields(t *testing.T) {
 	}
 }
 
-// TestTablesWithoutEnd: each table of a set leads to the next one. There are far more than any program has.
+// TestTablesWithoutEnd: each table of a set leads to the next one, and there are far more tables than in any program.
 func TestTablesWithoutEnd(t *testing.T) {
 	w := newChunkWorld(t)
 	const nodeKlass, tables, nodes, step = 0x7f0000003000, 0x7c0000000000, 0x7b0000000000, 64
@@ -179,7 +178,8 @@ func TestTablesWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestTableThatMoves: a collector moves a table while it is read. What was read does not count as all of it.
+// TestTableThatMoves: a collector moves a table during the reading. The elements that were read do not count as
+// complete.
 func TestTableThatMoves(t *testing.T) {
 	w := newChunkWorld(t)
 	const nodeKlass, table, node, threadAt = 0x7f0000003000, 0x7c0000000000, 0x7b0000000000, 0x7a0000000000
@@ -210,8 +210,8 @@ func TestTableThatMoves(t *testing.T) {
 	}
 }
 
-// TestNodeThatMoves: a collector moves a node away. The new contents of that place are not taken for the node's
-// fields, and the result says so.
+// TestNodeThatMoves: a collector moves a node away. The new contents of its memory are not mistaken for the node's
+// fields, and the result reports that.
 func TestNodeThatMoves(t *testing.T) {
 	w := newChunkWorld(t)
 	const nodeKlass, other, node = 0x7f0000003000, 0x7f0000004000, 0x7b0000000000
@@ -238,7 +238,7 @@ func TestNodeThatMoves(t *testing.T) {
 	}
 }
 
-// TestVastTables: many tables that are empty, but large, do not delay the search for long.
+// TestVastTables: many empty but large tables do not delay the search for long.
 func TestVastTables(t *testing.T) {
 	w := newChunkWorld(t)
 	w.vm.java.heap.arrayLength, w.vm.java.heap.arrayData = 16, 24
@@ -258,8 +258,8 @@ func TestVastTables(t *testing.T) {
 	}
 }
 
-// TestUnknownState: a thread whose state is not known may be running on a carrier. Then its frames in the heap are
-// not all of its stack.
+// TestUnknownState: a thread in an unknown state may be running on a carrier. Then its frames in the heap are not its
+// whole stack.
 func TestUnknownState(t *testing.T) {
 	w := newChunkWorld(t)
 	s := search{c: w.Continuations, states: map[uint32]virtualState{5: {name: virtualParked}}, suspended: 1 << 8}
@@ -287,8 +287,8 @@ func TestReasonsAreCounted(t *testing.T) {
 	}
 }
 
-// TestCopiedChunks: if chunks were copied with the stack, they are read out of the copies alone. A missing chunk is
-// not read from memory, which is of another moment.
+// TestCopiedChunks: if chunks were copied with the stack, only the copies are used. A missing chunk is not read from
+// memory, which may have changed since.
 func TestCopiedChunks(t *testing.T) {
 	w := newChunkWorld(t)
 	copies := process.Pieces{}
@@ -311,7 +311,7 @@ func TestCopiedChunks(t *testing.T) {
 		t.Errorf("without its frames: %v", err)
 	}
 	add(chunkAt+chunkStart+38*8, 60*8)
-	w.putChunk(chunkAt, 0, 100, 98, 98) // the thread has gone on
+	w.putChunk(chunkAt, 0, 100, 98, 98) // the thread has continued
 	w.put64(contAt+16, 0)
 	k, err := read()
 	if err != nil || len(k.Chunks) != 1 || k.Chunks[0].SP != chunkAt+chunkStart+40*8 || len(k.Chunks[0].Stack) != 60*8 {

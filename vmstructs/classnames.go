@@ -4,15 +4,14 @@ import (
 	"strings"
 )
 
-// ClassNames reads the names of classes by their Klass, or by the head of an object. It keeps no name: another class
-// may come to the same address.
+// ClassNames reads the names of classes by their Klass, or by the head of an object. It caches no name, because another
+// class may get the same address.
 type ClassNames struct {
 	vm      *VM
 	klasses klassModel
 	model   bool // klasses has been read
 }
 
-// NewClassNames makes a reader of class names.
 func (vm *VM) NewClassNames() *ClassNames {
 	c := &ClassNames{vm: vm}
 	var err error
@@ -21,7 +20,7 @@ func (vm *VM) NewClassNames() *ClassNames {
 	return c
 }
 
-// HeadSize is how many bytes of an object OfHead needs.
+// HeadSize is the number of bytes of an object that OfHead needs.
 const HeadSize = 16
 
 // OfHead returns the name of an object's class, in Java's spelling. head has the object's first HeadSize bytes.
@@ -48,7 +47,7 @@ func (c *ClassNames) OfKlass(klass uint64) (string, error) {
 var primitives = map[string]string{"B": "byte", "C": "char", "D": "double", "F": "float", "I": "int", "J": "long",
 	"S": "short", "Z": "boolean"}
 
-// JavaName turns the JVM's name of a class into Java's spelling: [[Ljava/lang/String; is java.lang.String[][].
+// JavaName converts the JVM's name of a class to Java's spelling: [[Ljava/lang/String; is java.lang.String[][].
 func JavaName(name string) string {
 	element := strings.TrimLeft(name, "[")
 	depth := len(name) - len(element)
@@ -62,5 +61,5 @@ func JavaName(name string) string {
 	return strings.ReplaceAll(element, "/", ".") + strings.Repeat("[]", min(depth, maxDimensions))
 }
 
-// maxDimensions of an array (JVMS 4.4.1).
+// maxDimensions is the most dimensions of an array (JVMS 4.4.1).
 const maxDimensions = 255

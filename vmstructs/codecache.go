@@ -6,11 +6,11 @@ import (
 	"goprof/process"
 )
 
-// The code cache is one to three heaps. A heap is an address range, committed from its low end as it is needed, and cut
-// into segments of 64 or 128 bytes. Each block in it is a HeapBlock header and then a CodeBlob; a block begins on a
-// segment's boundary. The segment map shows which block a segment belongs to. It has a byte for each segment: 0xff is
-// free, 0 begins a block, and any other value says how many segments to go back to get nearer to the beginning
-// (memory/heap.hpp, heap.cpp CodeHeap::find_block_for).
+// The code cache consists of one to three heaps. A heap is an address range, committed from its low end as it is
+// needed, and divided into segments of 64 or 128 bytes. A block in it is a HeapBlock header followed by a CodeBlob. It
+// begins at a segment's boundary. The segment map shows which block a segment belongs to. It has a byte for each
+// segment: 0xff is free, 0 begins a block, and any other value is a number of segments to go back towards the block's
+// beginning (memory/heap.hpp, heap.cpp CodeHeap::find_block_for).
 const (
 	segmentFree  = 0xff
 	maxHeaps     = 8
@@ -24,7 +24,7 @@ const (
 type codeHeap struct {
 	addr     uint64 // of the CodeHeap
 	low      uint64
-	high     uint64 // end of the committed part; grows
+	high     uint64 // end of the committed part, which grows
 	boundary uint64 // end of the reserved part
 	segmap   uint64
 	log2     uint8 // of the segment's size
@@ -32,7 +32,7 @@ type codeHeap struct {
 
 func (h *codeHeap) segment(pc uint64) uint64 { return (pc - h.low) >> h.log2 }
 
-// openCodeCache reads where the heaps are.
+// openCodeCache finds the heaps.
 func (vm *VM) openCodeCache() error {
 	l := &vm.l.code
 	heaps, err := vm.heapPointers()
@@ -67,7 +67,6 @@ func (vm *VM) openCodeCache() error {
 	return nil
 }
 
-// heapPointers lists the addresses of the CodeHeaps.
 func (vm *VM) heapPointers() ([]uint64, error) {
 	l := &vm.l.code
 	if l.heaps == 0 {
@@ -141,10 +140,10 @@ func (vm *VM) readHeap(addr uint64) (codeHeap, error) {
 	return h, nil
 }
 
-// InCode reports whether pc lies in what is reserved for generated code. It reads nothing.
+// InCode reports whether pc is in the address ranges for generated code. It reads nothing.
 func (vm *VM) InCode(pc uint64) bool { return vm.code.has(pc) }
 
-// heapOf finds the heap that holds pc in its committed part. It reads again how far that part goes.
+// heapOf finds the heap that has pc in its committed part. If necessary, it reads the end of that part again.
 func (vm *VM) heapOf(pc uint64) (*codeHeap, error) {
 	for i := range vm.heaps {
 		h := &vm.heaps[i]
@@ -165,7 +164,7 @@ func (vm *VM) heapOf(pc uint64) (*codeHeap, error) {
 	return nil, ErrNoBlob
 }
 
-// growHeap reads again how far the committed part of a heap goes.
+// growHeap reads the end of a heap's committed part again.
 func (vm *VM) growHeap(h *codeHeap) error {
 	l := &vm.l.code
 	high, err := vm.mem.Ptr(h.addr + uint64(l.memory) + uint64(l.high))
@@ -180,10 +179,10 @@ func (vm *VM) findBlock(h *codeHeap, pc uint64) (uint64, error) {
 	return findBlock(vm.t, h, pc, vm.blobs.window[:])
 }
 
-// findBlock walks the segment map back from pc's segment.
+// findBlock follows the segment map back from pc's segment.
 func findBlock(m process.Memory, h *codeHeap, pc uint64, window []byte) (uint64, error) {
 	i := h.segment(pc)
-	begin, end := i+1, i+1 // what of the map is in the window
+	begin, end := i+1, i+1 // the part of the map in the window
 	for n := range maxHops {
 		if i < begin || i >= end {
 			begin, end = i+1-min(i+1, uint64(len(window))), i+1
@@ -207,7 +206,7 @@ func findBlock(m process.Memory, h *codeHeap, pc uint64, window []byte) (uint64,
 
 type block struct {
 	addr uint64
-	size uint64 // in bytes, the header included
+	size uint64 // in bytes, including the header
 	used bool
 }
 
@@ -216,7 +215,7 @@ func (vm *VM) parseBlock(h *codeHeap, addr uint64, b []byte) block {
 	return block{addr, l.blockLength.unsigned(b) << h.log2, b[l.blockUsed] != 0}
 }
 
-// blockSpan is how many bytes of a block's header must be read.
+// blockSpan is the number of bytes of a block's header that must be read.
 func (l *codeLayout) blockSpan() int {
 	return max(int(l.blockSize), int(l.blockLength.offset)+int(l.blockLength.width), int(l.blockUsed)+1)
 }

@@ -10,10 +10,10 @@ import (
 type Codelet struct {
 	Begin, End  uint64
 	Role        Role
-	description uint64 // where its text is
+	description uint64 // the address of its text
 }
 
-// Role is what a codelet does, as far as a walk has to know.
+// Role is the purpose of a codelet, as far as a walk needs it.
 type Role uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 	ReturnEntry      // where calls of Java return to
 )
 
-// maxCodelets bounds the codelets, some 300 in fact.
+// maxCodelets bounds the codelets. There are about 300.
 const maxCodelets = 8192
 
 // roleOf returns a codelet's role by its description, the JVM's only information about the codelet
@@ -43,7 +43,7 @@ func roleOf(description string) Role {
 	return OtherRole
 }
 
-// Codelet returns the piece of the interpreter that holds pc.
+// Codelet returns the interpreter's codelet that holds pc.
 func (vm *VM) Codelet(pc uint64) (Codelet, bool) {
 	if !vm.interp.has(pc) {
 		return Codelet{}, false
@@ -56,15 +56,15 @@ func (vm *VM) Codelet(pc uint64) (Codelet, bool) {
 	return vm.codelets[i], true
 }
 
-// ListCodelets reads where the codelets are, once.
+// ListCodelets reads the list of codelets, once.
 func (vm *VM) ListCodelets() {
 	if vm.codelets == nil {
 		vm.codelets = vm.readCodelets()
 	}
 }
 
-// readCodelets reads the whole interpreter, and goes from codelet to codelet by their sizes (code/stubs.hpp, StubQueue;
-// interpreter/interpreter.hpp, InterpreterCodelet). The JVM generates the interpreter once, at its start.
+// readCodelets reads the whole interpreter, and steps from codelet to codelet by their sizes (code/stubs.hpp,
+// StubQueue; interpreter/interpreter.hpp, InterpreterCodelet). The JVM generates the interpreter once, at its start.
 func (vm *VM) readCodelets() []Codelet {
 	l := &vm.l.stubs
 	if !l.codeletSize.ok() || !l.description.ok() || l.codeletBytes == 0 {
@@ -75,10 +75,10 @@ func (vm *VM) readCodelets() []Codelet {
 		return nil
 	}
 	need := max(span(l.codeletSize, l.description), int(l.codeletBytes))
-	// The code begins behind the header, at an aligned address.
+	// The code begins after the header, at an aligned address.
 	align := uint64(1)
 	vm.withFlags(func() {
-		f, _ := vm.Flag("CodeEntryAlignment") // an intx, since 27 a uint
+		f, _ := vm.Flag("CodeEntryAlignment") // an intx, a uint since 27
 		if n := max(uint64(max(f.Int, 0)), f.Uint); n > 0 && n <= 128 && n&(n-1) == 0 {
 			align = n
 		}
@@ -87,7 +87,7 @@ func (vm *VM) readCodelets() []Codelet {
 	for at := 0; at+need <= len(code) && len(out) < maxCodelets; {
 		size := int(l.codeletSize.i32(code[at:]))
 		if size < int(l.codeletBytes) || size > len(code)-at {
-			break // the end of what is used
+			break // the end of the used part
 		}
 		begin := vm.interp.begin + uint64(at)
 		c := Codelet{description: l.description.u64(code[at:]), End: begin + uint64(size),
@@ -96,10 +96,9 @@ func (vm *VM) readCodelets() []Codelet {
 		out = append(out, c)
 		at += size
 	}
-	return slices.Clone(out) // without room for more
+	return slices.Clone(out) // drops unused capacity
 }
 
-// Describe returns what the JVM says of a codelet.
 func (vm *VM) Describe(c Codelet) string {
 	if c.description == 0 {
 		return ""
@@ -108,7 +107,7 @@ func (vm *VM) Describe(c Codelet) string {
 	return cleanText(text)
 }
 
-// CodeletCode reads the code of a codelet, which never changes; nil if it cannot be read.
+// CodeletCode reads the code of a codelet, which never changes. It returns nil if that fails.
 func (vm *VM) CodeletCode(c Codelet) []byte {
 	if c.Begin < vm.interp.begin || c.End > vm.interp.end || c.Begin > c.End {
 		return nil

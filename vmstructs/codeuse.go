@@ -8,25 +8,25 @@ import (
 
 // CodeUse is how full a heap of the code cache is.
 type CodeUse struct {
-	Name string // "CodeHeap 'profiled nmethods'", "CodeCache", empty up to 8
+	Name string // "CodeHeap 'profiled nmethods'", "CodeCache"; empty up to 8
 	Amount
-	Refused maybe.Value[uint64] // how often there was no room; not known up to 8
+	Refused maybe.Value[uint64] // how often it was full; not known up to 8
 }
 
-// The fields of a CodeHeap behind _log2_segment_size are not exported, but they are always the same list
+// The fields of a CodeHeap after _log2_segment_size are not exported, but their list is always the same
 // (memory/heap.hpp):
 //
 //	int _log2_segment_size, size_t _next_segment, FreeBlock* _freelist, [FreeBlock* _last_insert_point, since 9 or so],
 //	size_t _freelist_segments, int _freelist_length, [size_t _max_allocated_capacity, const char* _name, CodeBlobType,
 //	int blobs, nmethods, adapters, full]
 //
-// goprof reads the fields there, and believes them only if they agree: the size of a segment stands before its
-// logarithm; fewer segments are free than were ever taken; the taken segments fit into the committed memory; the peak
-// is not below the used size; the name, if there is one, is a name.
+// goprof uses these fields only if they are consistent: the size of a segment comes before its logarithm; fewer
+// segments are free than were ever taken; the taken segments fit into the committed memory; the peak is not below the
+// used size; the name, if there is one, is a valid name.
 const (
-	codeBefore = 24 // how much is read before _log2_segment_size, and behind it
+	codeBefore = 24 // bytes that are read before _log2_segment_size, and after it
 	codeBehind = 104
-	// Offsets of the fields behind _log2_segment_size, counted from that field.
+	// Offsets of the fields after _log2_segment_size, relative to that field.
 	codeNext     = 8
 	codeFreeOld  = 24 // up to 8
 	codeFree     = 32
@@ -45,7 +45,7 @@ func (h *Health) Code() (parts []CodeUse) {
 	return parts
 }
 
-// codeHeap reads how full one heap is. If its fields do not agree, it is not known.
+// codeHeap reads how full one heap is. If its fields are inconsistent, it is not known.
 func (h *Health) codeHeap(heap *codeHeap) (use CodeUse) {
 	l := &h.vm.l.code
 	use.Max = maybe.Known(heap.boundary - heap.low)

@@ -3,11 +3,12 @@ package vmstructs
 import "goprof/process"
 
 // heapMoment counts the collections that stop all threads. In the middle of a full collection, references already lead
-// to the future places of their objects (gc/parallel/psParallelCompact.cpp, adjust_roots; gc/serial/serialFullGC.cpp,
-// phase 3). Until the objects are there, such a reference leads to something else, however often it is followed.
+// to the future addresses of their objects (gc/parallel/psParallelCompact.cpp, adjust_roots;
+// gc/serial/serialFullGC.cpp, phase 3). Until the objects have moved there, such a reference leads to something else,
+// however often it is followed.
 type heapMoment struct {
 	count uint64 // collections so far
-	quiet bool   // none was under way
+	quiet bool   // no collection was under way
 }
 
 // heapReads is scratch memory for heapMoment.
@@ -17,7 +18,7 @@ type heapReads struct {
 	ranges         [2]process.Range
 }
 
-// heapMoment returns the present moment. A JVM that does not export its collections counts as quiet.
+// heapMoment returns the present moment. If a JVM does not export its collections, the moment counts as quiet.
 func (vm *VM) heapMoment() heapMoment {
 	l, r := &vm.l.locks, &vm.heapReads
 	if l.heap == 0 || !l.stopped.ok() || !l.count.ok() {
@@ -28,8 +29,8 @@ func (vm *VM) heapMoment() heapMoment {
 			return heapMoment{quiet: true}
 		}
 	}
-	// The JVM sets the flag first and counts then (PSParallelCompact::invoke and its like). goprof reads the count first:
-	// a collection that begins between the two reads is counted later.
+	// The JVM first sets the flag, and then counts (PSParallelCompact::invoke and similar functions). goprof reads the
+	// count first. So a collection that begins between the two reads is counted later.
 	r.ranges = [2]process.Range{
 		{Addr: r.at + uint64(l.count.offset), Buf: r.count[:l.count.width]},
 		{Addr: r.at + uint64(l.stopped.offset), Buf: r.stopped[:l.stopped.width]},
@@ -41,11 +42,11 @@ func (vm *VM) heapMoment() heapMoment {
 	return heapMoment{count: word(r.count[:]), quiet: word(r.stopped[:]) == 0}
 }
 
-// nothingMoved reports whether no collection has stopped the threads since then.
+// nothingMoved reports whether no collection has stopped the threads since a moment.
 func (vm *VM) nothingMoved(since heapMoment) bool {
 	return since.quiet && vm.heapMoment() == since
 }
 
-// Collecting reports whether a collection stops the threads now. Then ThreadName, ThreadStatus and ThreadFacts return
-// ErrMoved.
+// Collecting reports whether a collection stops the threads now. During that time, ThreadName, ThreadStatus and
+// ThreadFacts return ErrMoved.
 func (vm *VM) Collecting() bool { return !vm.heapMoment().quiet }

@@ -12,7 +12,7 @@ const (
 	threadAt = 0x9000
 )
 
-// collectedHeap is a JVM with a heap that was collected seven times.
+// collectedHeap makes a JVM with a heap that was collected seven times.
 func collectedHeap() (*fakeTarget, *VM) {
 	f := newFake()
 	f.put64(0x4000, heapAt)
@@ -35,7 +35,7 @@ func (w *world) addHeap() {
 	w.put(heapAt, make([]byte, 64)...)
 }
 
-// TestNothingMoved: facts that were read from the heap hold if no collection was under way before, after or in
+// TestNothingMoved: facts from the heap are valid if no collection was under way before or after the reading, or in
 // between.
 func TestNothingMoved(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -68,7 +68,7 @@ func TestNothingMoved(t *testing.T) {
 	}
 }
 
-// busyHeap is collected once more with each read.
+// busyHeap has one more collection at each read.
 type busyHeap struct {
 	*fakeTarget
 	collections uint32
@@ -80,8 +80,8 @@ func (b *busyHeap) ReadMany(rs []process.Range) {
 	b.fakeTarget.ReadMany(rs)
 }
 
-// TestWaitsWhileObjectsMove: while a collection moves objects, goprof tells nothing that it found by references in
-// the heap.
+// TestWaitsWhileObjectsMove: while a collection moves objects, goprof reports nothing that it found through references
+// in the heap.
 func TestWaitsWhileObjectsMove(t *testing.T) {
 	f, vm := collectedHeap()
 	snap := process.Snapshot{SideAddr: threadAt, Side: make([]byte, 8)}

@@ -7,7 +7,7 @@ import (
 	"goprof/process/maybe"
 )
 
-// CompileQueue is what waits for one compiler.
+// CompileQueue describes the methods that wait for one compiler.
 type CompileQueue struct {
 	Compiler string // C1, C2, JVMCI
 	Length   int
@@ -15,20 +15,20 @@ type CompileQueue struct {
 	Waited   maybe.Value[time.Duration] // how long it has waited
 }
 
-// CompileQueue begins with const char* _name, CompileTask *_first, *_last, *_first_stale, int _size in all releases
-// since 9 (compiler/compileBroker.hpp). These fields are not exported, so goprof believes them only if the name is one
-// of HotSpot's.
+// In all releases since 9, CompileQueue begins with const char* _name, CompileTask *_first, *_last, *_first_stale, int
+// _size (compiler/compileBroker.hpp). These fields are not exported, so goprof uses them only if the name is one of
+// HotSpot's.
 const (
 	queueFirst, queueLast, queueSize = 8, 16, 32
 	queueBytes                       = 40
 	queueName                        = " compile queue" // CompileBroker::init_compiler_threads
 	maxQueueName                     = 32
-	maxTasks                         = 1 << 22 // more than any JVM queues
-	queueTries                       = 3       // readings of a queue that a thread changes meanwhile
+	maxTasks                         = 1 << 22 // more than any JVM has
+	queueTries                       = 3       // attempts to read a queue that changes
 )
 
 // CompileQueues reads how many methods wait for each compiler. now is the target's CLOCK_MONOTONIC. ok is false if
-// libjvm.so has no symbols, or the release is 8.
+// libjvm.so has no symbols, or if the release is 8.
 func (h *Health) CompileQueues(now int64) (queues []CompileQueue, ok bool) {
 	for _, variable := range h.symbols.queues {
 		at, err := h.vm.mem.Ptr(variable)
@@ -47,7 +47,7 @@ func (h *Health) CompileQueues(now int64) (queues []CompileQueue, ok bool) {
 	return queues, len(h.symbols.queues) > 0
 }
 
-// compileQueue reads the queue at an address. ok is false if no queue is there.
+// compileQueue reads the queue at an address. ok is false if there is no queue.
 func (h *Health) compileQueue(at uint64, now int64) (q CompileQueue, ok bool) {
 	var b [queueBytes]byte
 	for range queueTries {
@@ -72,7 +72,7 @@ func (h *Health) compileQueue(at uint64, now int64) (q CompileQueue, ok bool) {
 	return q, false
 }
 
-// oldestTask names the first task of a queue. New tasks are added behind the last (CompileQueue::add).
+// oldestTask names the first task of a queue. New tasks are added at the end (CompileQueue::add).
 func (h *Health) oldestTask(q *CompileQueue, task, queue uint64, now int64) {
 	var b [maxTask]byte
 	size := h.vm.l.task.size
@@ -85,12 +85,13 @@ func (h *Health) oldestTask(q *CompileQueue, task, queue uint64, now int64) {
 	}
 }
 
-// maxTask is more than a CompileTask has in any release.
+// maxTask is larger than a CompileTask in any release.
 const maxTask = 512
 
-// waited returns how long ago a task was queued. _time_queued and _time_started stand behind _prev, the last exported
-// field; up to 25 a bool is between (compiler/compileTask.hpp). Both times count from os::init. A waiting task has not
-// started, so its _time_started is 0, and one of two words is the time. If both may be, the result is not known.
+// waited returns how long ago a task was queued. _time_queued and _time_started come after _prev, the last exported
+// field. Up to 25 there is a bool in between (compiler/compileTask.hpp). Both times count from os::init. A waiting task
+// has not started, so its _time_started is 0, and only one of two words can be the time. If both are plausible, the
+// result is not known.
 func (h *Health) waited(task []byte, now int64) maybe.Value[time.Duration] {
 	prev := int(h.vm.l.task.prev)
 	began, err := h.vm.mem.U64(h.symbols.began)

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// Compiling returns what a compiler thread compiles: "C2 java.lang.String.hashCode". ok is false while it compiles
-// nothing.
+// Compiling returns the present work of a compiler thread: "C2 java.lang.String.hashCode". ok is false while it
+// compiles nothing.
 func (vm *VM) Compiling(t Thread) (string, bool) {
 	l := &vm.l.task
 	if !t.Compiler || !l.env.ok() || !l.task.ok() || !l.method.ok() || !l.level.ok() {
 		return "", false
 	}
-	// The environment is an object on the compiler thread's stack (ci/ciEnv.hpp), and the task is reused: each step may
+	// The environment is an object on the compiler thread's stack (ci/ciEnv.hpp), and the task is reused. So each step may
 	// fail.
 	env := vm.pointer(t.Addr, l.env)
 	task := vm.pointer(env, l.task)
@@ -41,11 +41,11 @@ func (vm *VM) compilerName(level uint8) string {
 	return "C2"
 }
 
-// TaskSize is how many bytes of a CompileTask TaskMethod needs, in all releases.
+// TaskSize is the number of bytes of a CompileTask that TaskMethod needs, in all releases.
 const TaskSize = 64
 
-// TaskMethod returns the name of a CompileTask's method, empty if it is not known. task is a copy of the first TaskSize
-// bytes: a task is reused as soon as its method is compiled.
+// TaskMethod returns the name of a CompileTask's method, empty if not known. task is a copy of the first TaskSize
+// bytes, because a task is reused as soon as its method is compiled.
 func (vm *VM) TaskMethod(task []byte) string {
 	l := &vm.l.task
 	if !l.method.ok() || uint64(l.method)+8 > uint64(len(task)) {

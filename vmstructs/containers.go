@@ -7,14 +7,14 @@ import (
 )
 
 // Virtual threads are in no list of the VM. The JDK keeps them in thread containers (jdk.internal.vm.ThreadContainers
-// and what it registers), all in concurrent hash sets:
+// and the containers that it registers). All of these are concurrent hash sets:
 //
 //	Thread.startVirtualThread, Thread.ofVirtual()   the root container's VTHREADS (THREADS in 21)
 //	Executors.newVirtualThreadPerTaskExecutor       ThreadPerTaskExecutor.threads
 //	other executors                                 SharedThreadContainer.virtualThreads
 //	StructuredTaskScope                             ThreadFlock.threads, from its owner's Thread.headStackableScopes
 //
-// The sets change while they are walked. A thread that begins or ends meanwhile may be missed.
+// The sets change during the walk. A thread that begins or ends during the walk may be missed.
 const (
 	classContainers   = "jdk/internal/vm/ThreadContainers"
 	classTrackingRoot = "jdk/internal/vm/ThreadContainers$RootContainer$TrackingRootContainer"
@@ -22,7 +22,7 @@ const (
 	classThread       = "java/lang/Thread"
 )
 
-// Bounds of the search, all in all: a hundred times what a large program has.
+// Bounds of a whole search, a hundred times what a large program has.
 const (
 	maxKlasses    = 1 << 21
 	maxLoaders    = 1 << 20
@@ -30,8 +30,8 @@ const (
 	maxSlots      = 1 << 28 // of tables
 	maxContainers = 1 << 20
 	maxScopes     = 1 << 10 // of one thread
-	maxNested     = 1 << 12 // containers within each other, and tables that lead to the next
-	// maxObject bounds what is read of an object: the fields that are wanted lie within.
+	maxNested     = 1 << 12 // nested containers, and tables that lead to the next
+	// maxObject bounds the bytes of an object that are read. All needed fields are within.
 	maxObject = 4096
 )
 
@@ -40,17 +40,17 @@ type search struct {
 	c        *Continuations
 	visit    func(*VirtualThread)
 	census   Census
-	light    bool             // neither names nor frames are wanted
-	nameless bool             // names are not wanted
+	light    bool             // neither names nor frames are needed
+	nameless bool             // names are not needed
 	sets     func(set uint64) // if not nil, called with each set of threads instead of walking the set
 	seen     map[uint64]bool  // sets and platform threads, by address
-	shown    map[uint64]bool  // virtual threads, by id: the collector may move a thread that two sets hold
+	shown    map[uint64]bool  // virtual threads, by id, because a collector may move a thread that is in two sets
 	klasses  map[string]uint64
-	depth    int // of container and tableOf, which call themselves
+	depth    int // of container and tableOf, which are recursive
 
 	nodes, slots, containers int
-	listed                   int  // classes that were looked at
-	spent                    bool // a bound is reached: nothing more is read
+	listed                   int  // classes that were checked
+	spent                    bool // a bound is reached, and nothing more is read
 
 	states    map[uint32]virtualState
 	suspended uint32
@@ -73,7 +73,7 @@ func (s *search) leave() { s.depth-- }
 // run finds the classes that the search needs, and then all virtual threads.
 func (s *search) run(platform []Thread) error {
 	var err error
-	for range virtualTries { // a loader may be unloaded meanwhile
+	for range virtualTries { // a loader may be unloaded during the search
 		if s.klasses, err = s.findKlasses(classContainers, classTrackingRoot, classVirtual); err == nil || s.spent {
 			break
 		}
@@ -81,7 +81,7 @@ func (s *search) run(platform []Thread) error {
 	if err != nil {
 		return err
 	}
-	if s.klasses[classVirtual] != 0 { // else none was ever made
+	if s.klasses[classVirtual] != 0 { // otherwise there has never been a virtual thread
 		s.lists(platform)
 	}
 	return nil
@@ -92,7 +92,7 @@ func (s *search) lists(platform []Thread) {
 	s.root()
 	s.registry()
 	for _, t := range platform {
-		// A thread without an object is not linked to its object yet, or no longer.
+		// A thread without an object is not yet, or no longer, linked to its object.
 		if obj, err := s.c.vm.threadObject(t); err == nil {
 			s.scopes(obj)
 		} else if errors.Is(err, ErrMoved) {
@@ -146,8 +146,8 @@ func (s *search) registry() {
 	})
 }
 
-// container walks the threads of one container. Some containers have them in another object, to which the field "flock"
-// leads. Failures go to the census.
+// container walks the threads of one container. Some containers have them in another object, which the field "flock"
+// refers to. Failures go to the census.
 func (s *search) container(obj uint64) {
 	if err := s.enter(); err != nil {
 		s.census.fail(err)
@@ -161,7 +161,7 @@ func (s *search) container(obj uint64) {
 	}
 	o, err := s.read(obj)
 	if flock, ok, failed := o.ref("flock"); ok {
-		if err = failed; err == nil && flock != 0 { // 0: it has just been made
+		if err = failed; err == nil && flock != 0 { // 0: the container has just been made
 			o, err = s.read(flock)
 		}
 	}
@@ -193,7 +193,7 @@ func (s *search) scopes(thread uint64) {
 	}
 }
 
-// thread looks at a thread and at what it owns, unless it has been looked at already.
+// thread examines a thread and the containers that it owns, unless this was done before.
 func (s *search) thread(obj uint64) {
 	class, err := s.classOf(obj)
 	switch {
@@ -225,7 +225,7 @@ func (s *search) classOf(obj uint64) (*javaClass, error) {
 	return class, nil
 }
 
-// object has an object's bytes, read with one call. It is valid until the search reads the next object.
+// object has an object's bytes, which one call has read. It is valid until the search reads the next object.
 type object struct {
 	vm    *VM
 	class *javaClass
@@ -233,7 +233,7 @@ type object struct {
 }
 
 // read reads an object by its class. A collector may move the object between reading the class and reading the fields.
-// So the class is read once more together with the fields, and compared.
+// So the class is read again together with the fields, and compared.
 func (s *search) read(obj uint64) (o object, err error) {
 	class, err := s.classOf(obj)
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *search) read(obj uint64) (o object, err error) {
 	return object{s.c.vm, class, b}, nil
 }
 
-// ref takes a reference out of an object. ok is false if the object's class has no such field.
+// ref returns a reference field of an object. ok is false if the object's class has no such field.
 func (o *object) ref(field string) (obj uint64, ok bool, err error) {
 	if o.class == nil {
 		return 0, false, nil
@@ -265,7 +265,7 @@ func (o *object) ref(field string) (obj uint64, ok bool, err error) {
 	return obj, true, err
 }
 
-// long takes an eight-byte integer out of an object. ok is false if the object has no such field.
+// long returns an eight-byte integer field of an object. ok is false if the object has no such field.
 func (o *object) long(field string) (n int64, ok bool) {
 	at, ok := o.class.fields[field]
 	if !ok || at+8 > uint64(len(o.bytes)) {
@@ -301,7 +301,7 @@ func (s *search) statics(class string) (mirror uint64, fields map[string]uint64,
 	return mirror, known.fields, err
 }
 
-// static reads a static field that is a reference: the first of those names that the class has.
+// static reads a static reference field: the first of these names that the class has.
 func (s *search) static(class string, names ...string) (obj uint64, err error) {
 	for range virtualTries {
 		mirror, fields, failed := s.statics(class)
@@ -317,7 +317,7 @@ func (s *search) static(class string, names ...string) (obj uint64, err error) {
 		}
 		obj, err = s.c.vm.oopAt(mirror + at)
 		if now, _, failed := s.statics(class); failed == nil && now == mirror {
-			return obj, err // the mirror was not moved meanwhile
+			return obj, err // the mirror was not moved during the reading
 		}
 	}
 	return 0, ErrMoved

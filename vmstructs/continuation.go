@@ -9,8 +9,8 @@ import (
 )
 
 // A virtual thread runs on a carrier's stack, above a ContinuationEntry. When it gives up the carrier, its frames are
-// copied to the heap, into a StackChunk. When it goes on, often only the topmost frames are copied back ("thawed"). The
-// lowest of these returns to the return barrier, which thaws the next (runtime/continuationFreezeThaw.cpp):
+// copied to the heap, into a StackChunk. When it continues, often only the topmost frames are copied back ("thawed").
+// The lowest of these returns to the return barrier, which thaws the next frames (runtime/continuationFreezeThaw.cpp):
 //
 //	carrier's stack                     heap
 //	  frames of the virtual thread        Continuation -> tail
@@ -19,38 +19,38 @@ import (
 //	  ContinuationEntry                       StackChunk: those frozen before
 //	  Continuation.run, the carrier's frames
 //
-// A chunk is a Java object: collectors move it, and the thread changes it whenever it runs. So the bytes of a chunk
-// count only if its fields were the same before and after the read. The walker finds out whether the chunk belongs to a
-// stack that was copied before.
+// A chunk is a Java object: collectors move it, and the thread changes it whenever it runs. So the bytes of a chunk are
+// valid only if its fields were the same before and after the read. The walker checks whether the chunk belongs to a
+// stack that was copied earlier.
 
 const (
 	maxChunks     = 64      // of one continuation
-	maxChunkBytes = 4 << 20 // of all of them: more than a walk has room for
-	maxParents    = 8       // continuations within each other
-	baseBytes     = 2048    // of the carrier's stack above its entry, which are read again
+	maxChunkBytes = 4 << 20 // of all chunks: more than a walk can use
+	maxParents    = 8       // nested continuations
+	baseBytes     = 2048    // of the carrier's stack above its entry, to be read again
 )
 
-// Continuations reads continuations and the virtual threads that they belong to. A Continuations has scratch memory of
-// its own: one goroutine may use it while another uses the VM that it was made from.
+// Continuations reads continuations and their virtual threads. A Continuations has its own scratch memory. One
+// goroutine may use it while another uses the VM from which it was made.
 type Continuations struct {
-	vm       *VM // its own
+	vm       *VM // its own VM
 	klasses  klassModel
 	ready    bool
-	retry    int64    // when to try prepare again, by the moment of a look
-	side     uint64   // where in a JavaThread a Side begins
-	sideSize int      // and how long it is
+	retry    int64    // when to try prepare again, by the time of a look
+	side     uint64   // offset of the Side in a JavaThread
+	sideSize int      // size of the Side
 	entry    uint64   // JavaThread::_cont_entry
-	mask     uint64   // the bits of a reference that are no colour
-	colours  zColours // of ZGC, while one continuation is read
-	locks    *Locks   // of a JVM with ZGC: follows stale references; nil if the JVM does not tell how
+	mask     uint64   // the bits of a reference that are not its colour
+	colours  zColours // of ZGC, during the reading of one continuation
+	locks    *Locks   // with ZGC: follows stale references; nil if the JVM's tables do not suffice
 
-	classes map[uint64]*javaClass // by Klass*; nil: of no interest
+	classes map[uint64]*javaClass // by Klass*; nil: not relevant
 	chunk   chunkFields
 	cont    contFields
 	virtual virtualFields
 	names   map[uint64]namedThread
-	bytes   int               // of names
-	owners  map[uint64]uint64 // Continuation -> VirtualThread, as they were once
+	bytes   int               // bytes of names
+	owners  map[uint64]uint64 // Continuation -> VirtualThread, which may be out of date
 
 	object [512]byte
 	tail   chunkHead // the Continuation itself
@@ -61,14 +61,14 @@ type Continuations struct {
 	tailAgain  [chunkHeadBytes]byte
 	entryAgain [8]byte
 	ranges     []process.Range
-	copied     *process.Pieces      // what chunks are read from; nil: from the process
+	copied     *process.Pieces      // what chunks are read from; nil: the process's memory
 	heap       process.Continuation // of EachVirtual
 }
 
-// chunkFields are the fields of jdk.internal.vm.StackChunk: sp, size and bottom count words.
+// chunkFields are the fields of jdk.internal.vm.StackChunk. sp, size and bottom count words.
 type chunkFields struct {
 	klass, start                      uint64
-	parent, size, sp, bottom, argsize uint64 // bottom since 22 or so, before argsize: bottom is size-argsize
+	parent, size, sp, bottom, argsize uint64 // argsize up to 21 or so: bottom is size-argsize
 	flags, locks                      uint64 // bytes, since 24: see lockStack; 0: not known
 }
 
@@ -81,7 +81,7 @@ type virtualFields struct {
 	tid, name, cont, state uint64
 }
 
-// namedThread is a thread's name as it was at a time.
+// namedThread is a thread's name at some moment.
 type namedThread struct {
 	name string
 	when int64
@@ -89,18 +89,18 @@ type namedThread struct {
 
 const (
 	maxNamed     = 1 << 16
-	maxNameBytes = 8 << 20     // of all of them
+	maxNameBytes = 8 << 20     // of all names
 	renewNames   = int64(1e9)  // nanoseconds
-	retryPrepare = int64(10e9) // nanoseconds; a JVM that has just begun may not have all yet
+	retryPrepare = int64(10e9) // nanoseconds; a JVM that has just started may lack some classes
 )
 
-// HasVirtual reports whether this JVM has virtual threads, and exports what is needed to read them.
+// HasVirtual reports whether this JVM has virtual threads, and exports everything that is needed to read them.
 func (vm *VM) HasVirtual() bool {
 	return vm.l.cont.vthread.ok() && !vm.lacks(capVirtual) && !vm.lacks(capNames)
 }
 
-// NewContinuations returns a reader of continuations, nil if HasVirtual is false. It prepares the reader at once, so
-// that the first look need not.
+// NewContinuations returns a reader of continuations. It returns nil if HasVirtual is false. It prepares the reader at
+// once, so that the first look need not.
 func (vm *VM) NewContinuations() *Continuations {
 	if !vm.HasVirtual() {
 		return nil
@@ -108,9 +108,9 @@ func (vm *VM) NewContinuations() *Continuations {
 	c := &Continuations{vm: newVM(vm.t, vm.l), classes: map[uint64]*javaClass{}, names: map[uint64]namedThread{},
 		owners: map[uint64]uint64{}}
 	c.vm.lib, c.vm.version, c.vm.barrier, c.vm.missing = vm.lib, vm.version, vm.barrier, vm.missing
-	c.vm.returnBarrier() // what stands in files is found now
+	c.vm.returnBarrier() // reads files, so it is done now
 	c.vm.ContinuationReturn()
-	_ = c.prepare() // each use of c calls prepare again and has the error then
+	_ = c.prepare() // each use of c calls prepare again and gets the error then
 	return c
 }
 
@@ -122,7 +122,7 @@ func (c *Continuations) ReadFrom(t process.Target) *Continuations {
 	return c
 }
 
-// prepareAt calls prepare, and after a failure calls it again only after retryPrepare.
+// prepareAt calls prepare. After a failure it waits for retryPrepare before it calls prepare again.
 func (c *Continuations) prepareAt(now int64) bool {
 	if c.ready {
 		return true
@@ -134,7 +134,7 @@ func (c *Continuations) prepareAt(now int64) bool {
 	return c.prepare() == nil
 }
 
-// prepare finds the layouts that are found once.
+// prepare finds the layouts, once.
 func (c *Continuations) prepare() error {
 	if c.ready {
 		return nil
@@ -172,12 +172,12 @@ func (c *Continuations) CollectorRests(rests bool) {
 	}
 }
 
-// Read fills in snap.Continuation, soon after the thread was released. when is the moment of the look.
+// Read fills in snap.Continuation, soon after the thread was released. when is the time of the look.
 func (c *Continuations) Read(snap *process.Snapshot, when int64) {
 	k := &snap.Continuation
 	k.Reset()
 	if len(snap.Side) == 0 || !c.prepareAt(when) || len(snap.Side) != c.sideSize {
-		return // a Side of another size was copied before the JVM had made the return barrier
+		return // a Side of another size was copied, before the JVM had its return barrier
 	}
 	entry, ok := c.vm.sideWord(snap.Side, offset(c.entry))
 	if !ok || entry == 0 {
@@ -186,7 +186,7 @@ func (c *Continuations) Read(snap *process.Snapshot, when int64) {
 	own, ok := copied(snap, entry, entrySize)
 	if !ok {
 		if snap.Cut && entry%8 == 0 && entry > snap.SP {
-			k.Entry = entry // above what was copied of a very deep stack: it is not known which virtual thread runs
+			k.Entry = entry // above the copied part of a very deep stack: the virtual thread is not known
 		}
 		return
 	}
@@ -218,8 +218,7 @@ func copied(snap *process.Snapshot, addr uint64, n int) ([]byte, bool) {
 	return stack[at : at+uint64(n)], true
 }
 
-// takeChunks is readChunks from the copies that were made together with the stack. It returns false without such
-// copies.
+// takeChunks is readChunks from the copies that were made together with the stack. It returns false if there are none.
 func (c *Continuations) takeChunks(snap *process.Snapshot, own []byte) bool {
 	if len(snap.Trail.List) == 0 {
 		return false
@@ -238,7 +237,7 @@ func (c *Continuations) takeChunks(snap *process.Snapshot, own []byte) bool {
 	return ok
 }
 
-// baseOf returns the lowest address of the stack that is kept with the chunks: baseBytes above the entry.
+// baseOf returns the lowest address of the part of the stack that is kept with the chunks: baseBytes above the entry.
 func baseOf(snap *process.Snapshot) uint64 {
 	low := snap.SP
 	if len(snap.Under) > 0 {
@@ -248,8 +247,8 @@ func baseOf(snap *process.Snapshot) uint64 {
 	return max(low, k.Entry-min(k.Entry, baseBytes))
 }
 
-// readBase reads the lowest of the virtual thread's frames again. It returns false if the thread no longer runs the
-// same continuation.
+// readBase reads the lowest frames of the virtual thread again. It returns false if the thread no longer runs the same
+// continuation.
 func (c *Continuations) readBase(snap *process.Snapshot, thread uint64, own []byte) bool {
 	k := &snap.Continuation
 	k.BaseAddr = baseOf(snap)
@@ -263,15 +262,15 @@ func (c *Continuations) readBase(snap *process.Snapshot, thread uint64, own []by
 		word(entry[entryCont:]) == word(own[entryCont:]) && word(entry[entryFlags:]) == word(own[entryFlags:])
 }
 
-// readIdentity reads to which virtual thread the continuation belongs. The carrier may run another virtual thread by
-// now. So a virtual thread counts only if its own continuation is that of the copied entry.
+// readIdentity finds the virtual thread of the continuation. The carrier may now run another virtual thread. So a
+// virtual thread counts only if its own continuation is that of the copied entry.
 func (c *Continuations) readIdentity(snap *process.Snapshot, when int64, thread uint64, entry []byte) {
 	cont, ok := c.virtualEntry(snap, entry)
 	if !ok {
 		return
 	}
-	// The virtual thread that the carrier runs now comes first: a remembered one may have ended, and another continuation
-	// may have come to the same address.
+	// The virtual thread that the carrier runs now is tried first, because a remembered one may have ended, and another
+	// continuation may have its address.
 	obj := c.mounted(thread)
 	v, ok := c.owning(obj, cont)
 	if ok {
@@ -308,9 +307,9 @@ func (c *Continuations) objectBytes(addr uint64, b []byte) error {
 	return c.vm.mem.Bytes(addr, b)
 }
 
-// VirtualHandle returns the address of the reference to the virtual thread that a JavaThread runs, or 0 if it is not
-// known. The reference lives as long as the JavaThread (runtime/javaThread.cpp: _vthread is made once, and its referent
-// is replaced).
+// VirtualHandle returns the address of the reference to the virtual thread that a JavaThread runs, 0 if not known. The
+// reference lives as long as the JavaThread (runtime/javaThread.cpp: _vthread is made once, and its referent is
+// replaced).
 func (vm *VM) VirtualHandle(thread uint64) uint64 {
 	if !vm.HasVirtual() {
 		return 0
@@ -318,7 +317,7 @@ func (vm *VM) VirtualHandle(thread uint64) uint64 {
 	return vm.pointer(thread, vm.l.cont.vthread)
 }
 
-// mounted returns the thread object that a JavaThread ran in the pause, or runs now; 0 if that is not known.
+// mounted returns the thread object that a JavaThread ran in the pause, or runs now. It returns 0 if that is not known.
 func (c *Continuations) mounted(thread uint64) uint64 {
 	handle, b := c.vm.VirtualHandle(thread), [8]byte{}
 	if handle == 0 || c.objectBytes(handle, b[:]) != nil {
@@ -331,7 +330,7 @@ func (c *Continuations) mounted(thread uint64) uint64 {
 	return obj
 }
 
-// virtualEntry finds the continuation of the virtual thread. Other continuations may run within that continuation.
+// virtualEntry finds the continuation of the virtual thread. Other continuations may be nested in it.
 func (c *Continuations) virtualEntry(snap *process.Snapshot, entry []byte) (cont uint64, ok bool) {
 	for range maxParents {
 		if binary.LittleEndian.Uint32(entry[entryFlags:]) != 0 {
@@ -381,10 +380,8 @@ func (c *Continuations) readVirtual(obj uint64) (virtualThread, error) {
 	return v, err
 }
 
-// errKind says that an object is of another class than it should be.
 var errKind = fmt.Errorf("%w: an object of another class", ErrBadThread)
 
-// class reads a class once.
 func (c *Continuations) class(klass uint64, name string) (*javaClass, error) {
 	if klass == 0 || klass%8 != 0 {
 		return nil, errKind
@@ -421,7 +418,7 @@ func (c *Continuations) findVirtual(klass uint64) error {
 	return nil
 }
 
-// nameOf returns the name of v, which may be some time old.
+// nameOf returns the name of v, which may be slightly out of date.
 func (c *Continuations) nameOf(v virtualThread, when int64) (string, error) {
 	if n, ok := c.names[v.ID]; ok && when-n.when < renewNames {
 		return n.name, nil
@@ -438,7 +435,7 @@ func (c *Continuations) nameOf(v virtualThread, when int64) (string, error) {
 	return name, nil
 }
 
-// readName reads the name of v, and then again what led to its characters: see VM.ThreadName.
+// readName reads the name of v, and then reads the references to its characters again (see VM.ThreadName).
 func (c *Continuations) readName(v virtualThread) (string, error) {
 	if v.name == 0 {
 		return "", nil
@@ -463,12 +460,12 @@ func (c *Continuations) readName(v virtualThread) (string, error) {
 	return name, nil
 }
 
-// offsetMask has the bits of a reference that are an address: all but ZGC's colours.
+// offsetMask has the bits of a reference that are its address: all but ZGC's colours.
 func (vm *VM) offsetMask() uint64 {
 	z := &vm.java.heap.z
 	l := &vm.l.oops
 	if !z.on || z.shift != 0 {
-		return ^uint64(0) // what has been read of the reference has no colour
+		return ^uint64(0) // the bits that were read have no colour
 	}
 	holder, at := l.zGlobals, vm.l.cont.zOffsetMask
 	if l.xGlobals != 0 {

@@ -8,8 +8,8 @@ import (
 )
 
 // The counters that jstat reads lie in one area, which the JVM also maps from a file (runtime/perfMemory.hpp). goprof
-// reads the JVM's memory: the file lies in the target's /tmp, where another file may have its name. The JVM adds
-// entries, and never removes one.
+// reads the JVM's memory and not the file, which is in the target's /tmp, where another file may have replaced it. The
+// JVM adds entries, and never removes one.
 //
 //	PerfDataPrologue   magic 0, byte order 4, ..., used 8, overflow 12, mod time 16, entry offset 24, entries 28
 //	PerfDataEntry      length 0, name 4, vector length 8, type 12, flags 13, units 14, variability 15, data 16
@@ -21,24 +21,24 @@ const (
 	maxCounterText   = 1 << 10 // bytes of a text or a name
 )
 
-// counterArea is the area as it was read last.
+// counterArea is the area with the counters, as it was last read.
 type counterArea struct {
 	start   uint64
 	bytes   []byte
 	at      map[string]perfCounter
-	entries uint32 // entries at the time of the index
-	partial bool   // an entry was just being made then
+	entries uint32 // the number of entries that were indexed
+	partial bool   // one entry was not complete then
 }
 
-// perfCounter is where a counter's value lies in the area.
+// perfCounter is the place of a counter's value in the area.
 type perfCounter struct {
 	at, length int // length 0: a number
 }
 
-// Counters are the JVM's counters as they were at one moment.
+// Counters are the JVM's counters at one moment.
 type Counters struct{ area *counterArea }
 
-// Counters reads all counters. ok is false for a JVM that keeps none (-XX:-UsePerfData). The result is valid until the
+// Counters reads all counters. ok is false for a JVM without counters (-XX:-UsePerfData). The result is valid until the
 // next call.
 func (h *Health) Counters() (c Counters, ok bool) {
 	if !h.perf.read(h.vm) {
@@ -64,7 +64,7 @@ func (a *counterArea) read(vm *VM) bool {
 	return vm.mem.Bytes(start, a.bytes) == nil && a.index()
 }
 
-// index finds the entries, unless it has found that many already. The JVM counts an entry before it has filled it in
+// index finds the entries, unless their number is unchanged. The JVM counts an entry before it has filled in the entry
 // (runtime/perfMemory.cpp, PerfMemory::alloc).
 func (a *counterArea) index() bool {
 	if len(a.bytes) < perfPrologue || offset(0).u32(a.bytes) != perfMagic {
@@ -147,7 +147,7 @@ func (c Counters) Text(name string) (string, bool) {
 	return cleanText(text), true
 }
 
-// Names lists the counters there are, in no order.
+// Names lists the counters, in no particular order.
 func (c Counters) Names() (names []string) {
 	if c.area != nil {
 		names = slices.Collect(maps.Keys(c.area.at))

@@ -6,17 +6,17 @@ import (
 	"goprof/process"
 )
 
-// A thread that replaces a compiled frame by interpreted ones describes the new frames in a vframeArray
+// A thread that replaces a compiled frame with interpreted frames describes these in a vframeArray
 // (runtime/vframeArray.hpp). The array is freed microseconds later, and the next one often has the same address. So
 // goprof copies the array in the pause, as Snapshot.Followed.
 
 const (
-	maxVFrames    = maxInline // that replace one compiled frame
+	maxVFrames    = maxInline // frames that replace one compiled frame
 	maxVFrameCopy = 16 << 10  // bytes of an array that are copied in a pause: its head alone takes up to 6 KB
 )
 
-// Follow returns the offset in a thread's Side of the pointer to its vframeArray, and how many bytes of the array to
-// copy. Both are 0 if the JVM does not export the array's layout.
+// Follow returns the offset in a thread's Side of the pointer to its vframeArray, and the number of bytes of the array
+// to copy. Both are 0 if the JVM does not export the array's layout.
 func (vm *VM) Follow() (at, size int) {
 	l := &vm.l.deopt
 	begin, have := vm.Side()
@@ -57,11 +57,11 @@ func (vm *VM) vframeArray(snap *process.Snapshot) ([]byte, error) {
 	return raw[:l.elements+int(n)*int(l.elementSize)], nil
 }
 
-// Unpacking is a compiled frame that is being replaced by interpreted ones.
+// Unpacking is a compiled frame that is being replaced with interpreted frames.
 type Unpacking struct {
 	Frames   []Scope // innermost first
 	CallerSP uint64  // of the frame's caller
-	CallerPC uint64  // where it goes on
+	CallerPC uint64  // the caller's pc
 }
 
 // VFrames returns the frames with which deoptimization was about to replace a compiled frame of snap's thread. There

@@ -6,11 +6,12 @@ import (
 	"goprof/process/maybe"
 )
 
-// DirectMemory has java.nio.Bits' counts of direct buffers, without buffers that native code or Unsafe has made.
+// DirectMemory has the counts of direct buffers in java.nio.Bits. Buffers that native code or Unsafe has made are not
+// included.
 type DirectMemory struct {
 	Reserved uint64 // bytes that count towards Max
-	Capacity uint64 // of all buffers; less than Reserved where these are aligned to pages
-	Count    uint64 // of buffers
+	Capacity uint64 // bytes of all buffers; Reserved also has the alignment to pages
+	Count    uint64 // number of buffers
 	Max      maybe.Value[uint64]
 }
 
@@ -19,7 +20,7 @@ const (
 	classAtomicLong = "java/util/concurrent/atomic/AtomicLong"
 )
 
-// directFields are the static fields of Bits, and their names up to 8.
+// directFields are the static fields of Bits, with their names since 9 and up to 8.
 var directFields = [...][2]string{{"RESERVED_MEMORY", "reservedMemory"}, {"TOTAL_CAPACITY", "totalCapacity"},
 	{"COUNT", "count"}, {"MAX_MEMORY", "maxMemory"}}
 
@@ -47,7 +48,8 @@ func (h *Health) DirectMemory() (d DirectMemory, ok bool) {
 	return d, ok
 }
 
-// directOnce reads the counters twice, and both must be the same: they are objects, which collectors move.
+// directOnce reads the counters twice. Both readings must be the same, because the counters are objects, which
+// collectors move.
 func (h *Health) directOnce() (d DirectMemory, ok bool) {
 	var first [3]uint64
 	for round := range 2 {
@@ -107,8 +109,8 @@ func (h *Health) atomicLong(names [2]string) (n uint64, ok bool) {
 	return n, err == nil && c.long.fields["value"] != 0
 }
 
-// bitsKlass finds the class among those right below Object (oops/klass.hpp), 0 if it is not loaded. No loader but the
-// boot loader may define a class of package java.nio.
+// bitsKlass finds the class among the direct subclasses of Object (oops/klass.hpp). It returns 0 if the class is not
+// loaded. Only the boot loader may define a class of package java.nio.
 func (h *Health) bitsKlass() (klass uint64, ok bool) {
 	tree := &h.vm.l.hierarchy
 	object := h.pointerAt(h.pointerAt(h.vm.l.oops.threadKlass, 0), h.vm.l.health.super)

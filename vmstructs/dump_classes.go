@@ -5,21 +5,20 @@ import (
 	"fmt"
 )
 
-// DumpClass is a class for a heap dump.
 type DumpClass struct {
 	Klass, Super uint64
 	Mirror       uint64 // its java.lang.Class
 	Loader       uint64 // its class loader, 0 for the boot loader
 	Name         string // java/lang/String, [I
 	Fields       []DumpField
-	Resolved     uint64 // an array of the objects that the class's constants stand for, 0 if there is none
+	Resolved     uint64 // the array of objects that the class's constants refer to, 0 if there is none
 }
 
 // DumpField is a field that a class declares itself.
 type DumpField struct {
 	Name   string
-	At     uint32 // in an object, or of a static field in the mirror
-	Type   byte   // what its descriptor begins with
+	At     uint32 // offset in an object, or of a static field in the mirror
+	Type   byte   // the first character of its descriptor
 	Static bool
 }
 
@@ -29,11 +28,11 @@ type dumpLayout struct {
 	head       uint64   `vm:"ClassLoaderDataGraph._head"`
 	nextLoader offset   `vm:"ClassLoaderData._next"`
 	arrays     offset   `vm:"InstanceKlass._array_klasses"`
-	higher     offset   `vm:"ArrayKlass._higher_dimension"` // the class of arrays with a dimension more
+	higher     offset   `vm:"ArrayKlass._higher_dimension"` // the class of arrays with one more dimension
 	primitive  []uint64 // variables with the array classes of primitive types, up to 11
-	klassAt    uint64   `vm:"java_lang_Class._klass_offset"` // a variable: where a java.lang.Class has its Klass
+	klassAt    uint64   `vm:"java_lang_Class._klass_offset"` // a variable: the offset of the Klass in a java.lang.Class
 	poolRefs   offset   `vm:"ConstantPool._resolved_references"`
-	// cacheRefs is a handle, since 9. Up to 8 poolRefs is the handle.
+	// cacheRefs, since 9, and poolRefs, up to 8, are handles.
 	cacheRefs    offset `vm:"ConstantPoolCache._resolved_references"`
 	handles      offset `vm:"JavaThread._active_handles|Thread._active_handles"` // its first JNIHandleBlock
 	slots        offset `vm:"JNIHandleBlock._handles"`
@@ -59,12 +58,12 @@ func (r *resolver) dump() dumpLayout {
 const (
 	maxDumpClasses     = 1 << 18
 	maxDumpFields      = 1 << 21  // of all classes
-	maxDumpText        = 64 << 20 // bytes of all different names
+	maxDumpText        = 64 << 20 // bytes of all distinct names
 	maxClassFileFields = 1<<16 - 1
 	maxDumpLoaders     = 1 << 18 // one for each hidden class
 )
 
-// ErrTooLarge says that a heap dump of this JVM would need more memory than goprof takes.
+// ErrTooLarge: a heap dump of this JVM would need more memory than goprof may use.
 var ErrTooLarge = errors.New("vmstructs: more classes, fields or names than any JVM is known to have")
 
 // DumpClasses reads the classes of a stopped JVM.
@@ -73,15 +72,14 @@ type DumpClasses struct {
 	Unread      int    // how many classes could not be read
 
 	h       *Heap
-	klassAt uint64            // the offset in a java.lang.Class of its Klass
-	loader  uint64            // and of its class loader
+	klassAt uint64            // the offset of the Klass in a java.lang.Class
+	loader  uint64            // the offset of its class loader
 	symbols map[uint64]string // by their addresses
 	text    int
 	fields  int
 	pool    []byte
 }
 
-// NewDumpClasses makes a reader of classes.
 func (h *Heap) NewDumpClasses() (*DumpClasses, error) {
 	c := &DumpClasses{h: h, symbols: map[uint64]string{}}
 	l := &h.vm.l.dump
@@ -122,7 +120,7 @@ func (h *Heap) NewDumpClasses() (*DumpClasses, error) {
 	return c, nil
 }
 
-// mirror returns the java.lang.Class of a class. It must name that class.
+// mirror returns the java.lang.Class of a class, which must refer back to that class.
 func (c *DumpClasses) mirror(klass uint64) (uint64, error) {
 	vm, l := c.h.vm, &c.h.vm.l.health
 	at := klass + uint64(l.mirror)
@@ -142,12 +140,12 @@ func (c *DumpClasses) mirror(klass uint64) (uint64, error) {
 	return mirror, nil
 }
 
-// OfPrimitive reports whether a java.lang.Class is that of a primitive type: it has no Klass. b has its bytes.
+// OfPrimitive reports whether a java.lang.Class is that of a primitive type, which has no Klass. b has the object's
+// bytes.
 func (c *DumpClasses) OfPrimitive(b []byte) bool {
 	return uint64(len(b)) >= c.klassAt+8 && word(b[c.klassAt:]) == 0
 }
 
-// Each calls visit for each class.
 func (c *DumpClasses) Each(visit func(*DumpClass) error) error {
 	c.Unread, c.fields = 0, 0
 	klasses, err := c.h.klassList()
@@ -158,7 +156,7 @@ func (c *DumpClasses) Each(visit func(*DumpClass) error) error {
 		class, err := c.read(klass)
 		if errors.Is(err, ErrTooLarge) {
 			return err
-		} else if err != nil { // one that is being loaded, or damaged memory
+		} else if err != nil { // a class that is being loaded, or damaged memory
 			c.Unread++
 			continue
 		}
@@ -169,7 +167,7 @@ func (c *DumpClasses) Each(visit func(*DumpClass) error) error {
 	return nil
 }
 
-// klassList lists the classes: by class loader, or, if the JVM does not export the loaders' classes (up to 8), along
+// klassList lists the classes by class loader. If the JVM does not export the loaders' classes (up to 8), it follows
 // the tree of superclasses.
 func (h *Heap) klassList() ([]uint64, error) {
 	l, d := &h.vm.l.health, &h.vm.l.dump
@@ -200,7 +198,7 @@ type klassSet struct {
 	seen map[uint64]bool
 }
 
-// add adds a class. It returns false if the class is not new, or if there is no room.
+// add adds a class. It returns false if the class is already in the set, or if there is no room.
 func (s *klassSet) add(klass uint64) bool {
 	if klass == 0 || klass%8 != 0 || s.seen[klass] || len(s.list) > maxDumpClasses {
 		return false
@@ -210,7 +208,7 @@ func (s *klassSet) add(klass uint64) bool {
 	return true
 }
 
-// klassTree finds java.lang.Object's Klass, all below it, and the array classes of each.
+// klassTree finds java.lang.Object's Klass, all its subclasses, and the array classes of each.
 func (h *Heap) klassTree(found *klassSet) error {
 	l, d, tree := &h.vm.l.health, &h.vm.l.dump, &h.vm.l.hierarchy
 	if !l.super.ok() || !tree.first.ok() || !tree.next.ok() || !d.arrays.ok() || !d.higher.ok() || len(d.primitive) == 0 {
@@ -314,12 +312,12 @@ func (c *DumpClasses) fieldsOf(klass, pool uint64, constants uint32) ([]DumpFiel
 	return fields, nil
 }
 
-// symbol reads a name. The same name in two classes is one symbol.
+// symbol reads a name. Classes share the symbols of equal names.
 func (c *DumpClasses) symbol(addr uint64) (string, error) {
 	if text, ok := c.symbols[addr]; ok {
 		return text, nil
 	}
-	c.h.vm.methods.trim() // where the names of all classes are read
+	c.h.vm.methods.trim() // reading the names of all classes fills this cache
 	s, err := c.h.vm.readSymbol(addr)
 	if err != nil {
 		return "", err

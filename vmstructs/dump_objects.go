@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// ErrMoving says that a heap dump cannot be made now: references do not lead to their objects.
+// ErrMoving: there can be no heap dump now, because some references do not lead to their objects.
 var ErrMoving = errors.New("vmstructs: a collection is moving objects")
 
-// ErrNotDumped says that a heap dump of this JVM would lack objects, or references to objects.
+// ErrNotDumped: a heap dump of this JVM would lack objects, or references to objects.
 var ErrNotDumped = errors.New("vmstructs: this JVM does not say where all objects of its heap are")
 
 // DumpAreas lists all areas of the heap for a heap dump. It returns ErrMoving if references may not lead to their
 // objects.
 //
-// Most collectors move objects only while all threads are stopped. Shenandoah moves them while the program runs, and
-// its collection set lists the old regions until the last reference is corrected (gc/shenandoah/shenandoahHeap.cpp,
+// Most collectors move objects only while all threads are stopped. Shenandoah moves them while the program runs. Its
+// collection set lists the old regions until the last reference is corrected (gc/shenandoah/shenandoahHeap.cpp,
 // op_final_updaterefs). For ZGC see standStill.
 func (h *Heap) DumpAreas() ([]*HeapArea, error) {
 	if h.Epoch().Active {
@@ -34,10 +34,9 @@ func (h *Heap) DumpAreas() ([]*HeapArea, error) {
 	return areas, err
 }
 
-// Bytes reads memory of the heap.
 func (h *Heap) Bytes(addr uint64, b []byte) error { return h.vm.mem.Bytes(addr, b) }
 
-// RefSize is how many bytes a reference has in an object.
+// RefSize is the size of a reference in an object, in bytes.
 func (h *Heap) RefSize() int {
 	if h.vm.java.heap.narrow {
 		return 4
@@ -57,11 +56,11 @@ func (h *Heap) Ref(b []byte) uint64 {
 	return word(b)
 }
 
-// Head is how many bytes of an array come before its elements.
+// Head is the number of bytes of an array before its elements.
 func (c *ObjectClass) Head() uint64 { return c.size }
 
-// KlassOf returns the class of the object at an address, 0 if no object can begin there: the address is in none of the
-// areas, or there is no header. areas are sorted.
+// KlassOf returns the class of the object at an address. It returns 0 if no object can begin there, because the address
+// is in none of the areas, or there is no header. areas are sorted.
 func (h *Heap) KlassOf(areas []*HeapArea, addr uint64) uint64 {
 	if addr == 0 || addr&(h.align-1) != 0 {
 		return 0
@@ -77,13 +76,12 @@ func (h *Heap) KlassOf(areas []*HeapArea, addr uint64) uint64 {
 	return h.klasses.klassIn(head[:])
 }
 
-// free reports whether an address lies in the unused memory of a thread's buffer.
+// free reports whether an address is in the unused memory of a thread's buffer.
 func (a *HeapArea) free(addr uint64) bool {
 	i, _ := slices.BinarySearchFunc(a.seams, addr+1, func(s seam, at uint64) int { return cmp.Compare(s.at, at) })
 	return i > 0 && addr < a.seams[i-1].next
 }
 
-// ThreadObject returns the java.lang.Thread of a thread.
 func (h *Heap) ThreadObject(t Thread) (uint64, error) {
 	obj, err := h.vm.threadObject(t)
 	if err == nil || !h.vm.java.heap.z.on || !h.vm.l.thread.objHandle {
@@ -104,11 +102,12 @@ const (
 )
 
 // LocalHandles calls f with each handle of the native method that a thread runs, and with the handle's object
-// (runtime/jniHandles.hpp), until f returns false. A free handle has the object 0. LocalHandles returns false if some
+// (runtime/jniHandles.hpp), until f returns false. A free handle has object 0. LocalHandles returns false if some
 // handles are not known.
 //
-// It does not find the handles of outer frames: of frames of handles that native code has pushed, and of native methods
-// that called Java (JNIHandleBlock::_pop_frame_link, JavaCallWrapper::_handles). The JVM exports neither field.
+// It does not find the handles of outer frames. These are handles in frames that native code has pushed, and those of
+// native methods that called Java (JNIHandleBlock::_pop_frame_link, JavaCallWrapper::_handles). The JVM exports neither
+// field.
 func (h *Heap) LocalHandles(t Thread, f func(object, handle uint64) bool) (all bool) {
 	d := &h.vm.l.dump
 	return d.handles.ok() && h.eachInBlocks(h.health.pointerAt(t.Addr, d.handles), f)
@@ -127,8 +126,8 @@ func (h *Heap) GlobalHandles(f func(object, handle uint64) bool) (all bool) {
 	return h.eachStored(at, f)
 }
 
-// eachInBlocks walks a list of JNIHandleBlocks. A free handle has its lowest bit set, or is null. A block that is not
-// full is the last one in use.
+// eachInBlocks walks a list of JNIHandleBlocks. A free handle has its lowest bit set, or is null. The first block that
+// is not full is the last one in use.
 func (h *Heap) eachInBlocks(block uint64, f func(object, handle uint64) bool) (all bool) {
 	d := &h.vm.l.dump
 	if !d.slots.ok() || !d.top.ok() || !d.next.ok() {
@@ -157,9 +156,9 @@ func (h *Heap) eachInBlocks(block uint64, f func(object, handle uint64) bool) (a
 	return block == 0
 }
 
-// An OopStorage has a name, and behind it the pointer to its array of blocks. The array begins with its size, the
-// number of its blocks and a count of its users. A block has 64 references, and then a word with a bit for each used
-// one (gc/shared/oopStorage.hpp, oopStorage.inline.hpp; since 10).
+// An OopStorage has a name, followed by the pointer to its array of blocks. The array begins with its size, the number
+// of its blocks and a count of its users. A block has 64 references, and then a word with a bit for each used reference
+// (gc/shared/oopStorage.hpp, oopStorage.inline.hpp; since 10).
 const (
 	storageArray  = 8
 	arrayOfBlocks = 24
@@ -167,7 +166,6 @@ const (
 	maxBlocks     = 1 << 20
 )
 
-// eachStored walks an OopStorage.
 func (h *Heap) eachStored(storage uint64, f func(object, handle uint64) bool) (all bool) {
 	array := h.health.pointerAt(storage, storageArray)
 	blocks := h.health.pointerAt(array, 8)

@@ -14,7 +14,7 @@ func dumpHeap(t testing.TB) (*objectWorld, *Heap, *HeapArea) {
 	return w, h, a
 }
 
-// TestKlassOf: an address of the heap is an object's only where one may begin, and not in a buffer for objects to come.
+// TestKlassOf: KlassOf accepts an address only if an object may begin there, and not in the unused part of a buffer.
 func TestKlassOf(t *testing.T) {
 	_, h, a := dumpHeap(t)
 	var objects []uint64
@@ -38,7 +38,7 @@ func TestKlassOf(t *testing.T) {
 	}
 }
 
-// TestStoredHandles reads an OopStorage with two blocks, and one whose count is a lie.
+// TestStoredHandles reads an OopStorage with two blocks, and one with a false count.
 func TestStoredHandles(t *testing.T) {
 	w, h, _ := dumpHeap(t)
 	storage, array := w.alloc(64), w.alloc(64)
@@ -71,8 +71,7 @@ func TestStoredHandles(t *testing.T) {
 	}
 }
 
-// TestHandleBlocks: what stands behind a block that is not full is of old, and a list that goes round in circles ends
-// with its caller.
+// TestHandleBlocks: blocks after one that is not full are not in use. A circular list ends with its caller.
 func TestHandleBlocks(t *testing.T) {
 	w, h, _ := dumpHeap(t)
 	d := &h.vm.l.dump
@@ -103,7 +102,7 @@ func TestHandleBlocks(t *testing.T) {
 	}
 }
 
-// FuzzFields: no stream of fields, and no list of them, leads to more fields than are allowed.
+// FuzzFields: for any stream or list of fields, the number of fields is within the bound.
 func FuzzFields(f *testing.F) {
 	f.Add([]byte{3, 1, 40, 41, 42, 43, 1, 50, 51, 52, 53, 1}, uint16(1))
 	f.Add(binary.LittleEndian.AppendUint16(make([]byte, 22), 9), uint16(2))

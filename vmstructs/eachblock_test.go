@@ -2,8 +2,8 @@ package vmstructs
 
 import "fmt"
 
-// eachBlock calls f with every block of the code cache that is in use: tests want to see all of it. If the JVM
-// compiles meanwhile, eachBlock may end with an error.
+// eachBlock calls f with every block of the code cache that is in use. Tests need all of them. If the JVM compiles
+// during the walk, eachBlock may end with an error.
 func (vm *VM) eachBlock(f func(h *codeHeap, b block) error) error {
 	buf := make([]byte, vm.l.code.blockSpan())
 	for i := range vm.heaps {
@@ -14,7 +14,7 @@ func (vm *VM) eachBlock(f func(h *codeHeap, b block) error) error {
 			}
 			b := vm.parseBlock(h, addr, buf)
 			if b.size == 0 {
-				break // this block was never used, nor was any behind it
+				break // this block and all blocks after it were never used
 			}
 			if b.size > h.high-addr {
 				return fmt.Errorf("%w: block at %#x of %#x bytes", ErrBadBlob, addr, b.size)

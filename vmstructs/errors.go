@@ -6,8 +6,8 @@ import (
 )
 
 var (
-	ErrNotHotSpot   = errors.New("not a HotSpot JVM")         // the text says what the process seems to run instead
-	ErrZero         = errors.New("vmstructs: a Zero VM")      // it interprets in C++ and has stacks of its own (cpu/zero)
+	ErrNotHotSpot   = errors.New("not a HotSpot JVM")         // the text describes what the process seems to run instead
+	ErrZero         = errors.New("vmstructs: a Zero VM")      // interprets in C++, on stacks of its own (cpu/zero)
 	ErrStarting     = errors.New("the JVM is still starting") // HotSpot has not set its tables yet: try again
 	ErrChanged      = errors.New("vmstructs: changed while it was read")
 	ErrNoBlob       = errors.New("vmstructs: no code blob there")

@@ -9,7 +9,8 @@ import (
 	"goprof/process"
 )
 
-// fakeTarget is a target made of literal bytes: the pages with bytes of a test are mapped. All other pages fault.
+// fakeTarget is a target of literal bytes: only the pages into which a test puts bytes are mapped. All other pages
+// fault.
 type fakeTarget struct {
 	pages   map[uint64][]byte
 	symbols map[string]uint64
@@ -55,7 +56,7 @@ func (f *fakeTarget) Global(_, symbol string) (uint64, error) {
 	return 0, errors.New("no such symbol")
 }
 
-// put writes bytes, mapping the pages that they need.
+// put writes bytes, and maps their pages.
 func (f *fakeTarget) put(addr uint64, b ...byte) {
 	for i, v := range b {
 		a := addr + uint64(i)
@@ -77,7 +78,7 @@ func (f *fakeTarget) put16(addr uint64, v uint16) {
 }
 func (f *fakeTarget) putString(addr uint64, s string) { f.put(addr, append([]byte(s), 0)...) }
 
-// putSized writes a field that differs in width between releases.
+// putSized writes a field that has different widths in different releases.
 func (f *fakeTarget) putSized(addr uint64, s sized, v uint64) {
 	f.put(addr+uint64(s.offset), binary.LittleEndian.AppendUint64(nil, v)[:s.width]...)
 }

@@ -1,21 +1,21 @@
 package vmstructs
 
-// fieldEntryLayout says where the constant pool's cache has what the interpreter knows of a field:
-// oops/resolvedFieldEntry.hpp since 22, before in the same entries as methods (oops/cpCache.hpp).
+// fieldEntryLayout is the layout of the interpreter's facts about fields in the constant pool's cache:
+// oops/resolvedFieldEntry.hpp since 22, and before that, the same entries as for methods (oops/cpCache.hpp).
 type fieldEntryLayout struct {
 	entries offset `vm:"ConstantPoolCache._resolved_field_entries"` // since 22
 	data    offset // Array<ResolvedFieldEntry>
 	size    uint64
 }
 
-// The fields of a ResolvedFieldEntry: the class, the offset in the object, the field's number, that of its constant,
-// the type, the flags, and the two bytecodes that have been resolved here, the first for those that read.
+// A ResolvedFieldEntry has the class, the offset in the object, the field's number, the number of its constant, the
+// type, the flags, and the two resolved bytecodes, of which the first is for reads.
 const fieldEntryOffset, fieldEntryConstant, fieldEntryFlags, fieldEntryCodes, fieldEntrySize = 8, 14, 17, 18, 24
 
 // fieldEntryFinal is ResolvedFieldEntry::is_final_shift, oldEntryFinal ConstantPoolCacheEntry::is_final_shift.
 const fieldEntryFinal, oldEntryFinal = 1, 22
 
-// fieldEntries finds the entries of fields. needed says that methods have entries of their own: then fields have, too.
+// fieldEntries finds the entries of fields. needed: methods have entries of their own, so fields must also have them.
 func (r *resolver) fieldEntries(needed bool) fieldEntryLayout {
 	l := fill[fieldEntryLayout](r, "")
 	switch {
@@ -30,16 +30,16 @@ func (r *resolver) fieldEntries(needed bool) fieldEntryLayout {
 	return l
 }
 
-// fieldEntry is what the constant pool's cache has of a field.
+// fieldEntry has the facts about a field in the constant pool's cache.
 type fieldEntry struct {
-	klass      uint64 // that declares it
-	at         int32  // in the object, or in the class's mirror
+	klass      uint64 // the class that declares it
+	at         int32  // offset in the object, or in the class's mirror
 	gets, puts uint8  // the bytecodes that the interpreter has resolved, 0 for none
 	final      bool
 	constant   uint16 // the number of the constant that names the field
 }
 
-// fieldEntry reads the entry of a getfield or a similar bytecode of m, whether the interpreter has resolved it or not.
+// fieldEntry reads the entry of a getfield or a similar bytecode of m, even if the interpreter has not resolved it.
 func (vm *VM) fieldEntry(m *Method, b *Bytecode) (e fieldEntry, ok bool) {
 	l := &vm.l.invoke
 	cache := vm.poolCache(m)

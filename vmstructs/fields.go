@@ -7,7 +7,7 @@ import (
 
 type javaField struct {
 	name   string
-	offset uint64 // in the object
+	offset uint64 // offset in the object
 }
 
 const (
@@ -17,15 +17,15 @@ const (
 	maxFieldOffset = 1 << 20
 )
 
-// fieldFlags are bits of a field's flags in the stream (oops/fieldInfo.hpp, FieldFlags). Their places are exported, and
-// differ: 28 has others for value classes.
+// fieldFlags are bits of a field's flags in the stream (oops/fieldInfo.hpp, FieldFlags). Their positions are exported,
+// because they differ between releases: 28 has other flags, for value classes.
 type fieldFlags struct {
-	injected uint32 // added by the VM: its name is a number of a VM symbol
-	// Each of these announces one more number, in this order (FieldInfoReader::read_field_info).
+	injected uint32 // added by the VM: the name is the number of a VM symbol
+	// Each of these flags announces one more number, in this order (FieldInfoReader::read_field_info).
 	initialized uint32 // an index of the initial value
 	generic     uint32 // the index of a generic signature
 	contended   uint32 // a contention group
-	nullMarker  uint32 // 28 and later: the offset of a byte that says whether the value is null
+	nullMarker  uint32 // 28 and later: the offset of a byte that shows whether the value is null
 }
 
 func (r *resolver) fieldFlags() fieldFlags {
@@ -40,8 +40,8 @@ func (r *resolver) fieldFlags() fieldFlags {
 		generic: bit("_ff_generic", 2), contended: bit("_ff_contended", 4), nullMarker: bit("_ff_null_marker", -1)}
 }
 
-// rawField is a field that a class declares: the numbers of its constants, its offset in the object or, if it is
-// static, in the class's mirror, and the access flags of the class file.
+// rawField is a field that a class declares. It has the numbers of the constants for name and type, the offset in the
+// object or, if the field is static, in the class's mirror, and the access flags of the class file.
 type rawField struct{ name, sig, offset, access uint32 }
 
 func (s *stream) nextField(f *fieldFlags) (field rawField, flags uint32) {
@@ -54,7 +54,7 @@ func (s *stream) nextField(f *fieldFlags) (field rawField, flags uint32) {
 	return field, flags
 }
 
-// fieldsOf lists the fields that a class declares itself. The offset of a field depends on the release, on flags, even
+// fieldsOf lists the fields that a class itself declares. The offset of a field depends on the release, on flags, even
 // on other fields' sizes, so it is never assumed.
 func (vm *VM) fieldsOf(klass uint64) ([]javaField, error) {
 	pool, n, err := vm.constantsOf(klass)
@@ -79,7 +79,7 @@ func (vm *VM) fieldsOf(klass uint64) ([]javaField, error) {
 	return fields, nil
 }
 
-// constantsOf returns the constant pool of a class, and how many constants it has.
+// constantsOf returns the constant pool of a class, and the number of its constants.
 func (vm *VM) constantsOf(klass uint64) (pool uint64, n uint32, err error) {
 	l := &vm.l.method
 	if !l.klassPool.ok() || !l.arrayLen.ok() {
@@ -97,7 +97,7 @@ func (vm *VM) constantsOf(klass uint64) (pool uint64, n uint32, err error) {
 	return pool, n, nil
 }
 
-// rawFields reads the fields that a class declares itself. It returns an error if there are more than most.
+// rawFields reads the fields that a class itself declares. It returns an error if there are more than most.
 func (vm *VM) rawFields(klass uint64, most int) ([]rawField, error) {
 	l := &vm.l.method
 	if l.fieldStream.ok() && l.arrayU1.ok() {
@@ -117,7 +117,7 @@ func (vm *VM) rawFields(klass uint64, most int) ([]rawField, error) {
 	return fieldTuples(b, int(count), most)
 }
 
-// array reads the elements of the Array<> that the pointer at addr points at (oops/array.hpp).
+// array reads the elements of the Array<> to which the pointer at addr leads (oops/array.hpp).
 func (vm *VM) array(addr uint64, data offset, size int) ([]byte, error) {
 	p, err := vm.mem.Ptr(addr)
 	if err != nil {
@@ -134,8 +134,8 @@ func (vm *VM) array(addr uint64, data offset, size int) ([]byte, error) {
 	return b, vm.mem.Bytes(p+uint64(data), b)
 }
 
-// injectedIn lists the fields that the VM has added to a class for itself. Their names are numbers that differ between
-// builds. Up to 20 there is no stream of fields, and injected fields cannot be found.
+// injectedIn lists the fields that the VM has added to a class for its own use. Their names are numbers that differ
+// between builds. Up to 20 there is no stream of fields, and injected fields cannot be found.
 func (vm *VM) injectedIn(klass uint64) ([]rawField, error) {
 	if l := &vm.l.method; !l.fieldStream.ok() || !l.arrayU1.ok() || !l.arrayLen.ok() {
 		return nil, ErrMissing
@@ -151,9 +151,10 @@ func (vm *VM) readFieldStream(klass uint64, most int, injected bool) ([]rawField
 	return vm.fieldStream(b, most, injected)
 }
 
-// fieldStream decodes the list of fields of JDK 21 and later. It consists of UNSIGNED5 numbers: how many fields of Java
-// and how many injected ones, then for each field its name, signature, offset, access, flags, and further numbers that
-// the flags announce (oops/fieldInfo.inline.hpp, FieldInfoReader). The injected fields come last.
+// fieldStream decodes the list of fields of JDK 21 and later. The list consists of UNSIGNED5 numbers. First come the
+// numbers of Java fields and of injected fields. Then come, for each field, its name, signature, offset, access, flags,
+// and further numbers that the flags announce (oops/fieldInfo.inline.hpp, FieldInfoReader). The injected fields come
+// last.
 func (vm *VM) fieldStream(b []byte, most int, injected bool) (fields []rawField, err error) {
 	l := &vm.l.method
 	s := stream{b: b, x: l.unsigned5X}
@@ -177,7 +178,7 @@ func (vm *VM) fieldStream(b []byte, most int, injected bool) (fields []rawField,
 }
 
 // fieldTuples decodes the list of fields up to JDK 20. Each field has six shorts: access, name, signature, initial
-// value, and the offset in two halves, with two tag bits below.
+// value, and the offset in two halves, whose two lowest bits are tags.
 func fieldTuples(b []byte, count, most int) (fields []rawField, err error) {
 	const tuple = 12
 	if count > most {

@@ -2,13 +2,13 @@ package vmstructs
 
 import "testing"
 
-// TestFieldFlags: releases number the flags of a field differently. The words behind a field depend on its flags.
+// TestFieldFlags: the numbers of a field's flags differ between releases. The words after a field depend on its flags.
 func TestFieldFlags(t *testing.T) {
 	const flag = "FieldInfo::FieldFlags::_ff_"
 	for release, c := range map[string]struct {
 		ints     map[string]int32
 		flags    byte   // of an injected field with an initial value
-		optional []byte // the words behind the flags
+		optional []byte // the words after the flags
 	}{
 		"21 to 27": {map[string]int32{flag + "initialized": 0, flag + "injected": 1, flag + "generic": 2,
 			flag + "contended": 4}, 1<<0 | 1<<1, []byte{7}},

@@ -8,7 +8,6 @@ import (
 	"strconv"
 )
 
-// FlagKind is the type of a flag's value.
 type FlagKind uint8
 
 const (
@@ -19,7 +18,7 @@ const (
 	StringFlag          // ccstr, ccstrlist
 )
 
-// Flag is a -XX flag and the value that it has now.
+// Flag is a -XX flag and its present value.
 type Flag struct {
 	Name   string
 	Kind   FlagKind
@@ -27,7 +26,7 @@ type Flag struct {
 	Int    int64
 	Uint   uint64
 	Double float64
-	Str    string // empty also where the flag is a null pointer
+	Str    string // also empty if the flag is a null pointer
 }
 
 // String writes the value as -XX:+PrintFlagsFinal does.
@@ -46,38 +45,38 @@ func (f Flag) String() string {
 }
 
 const (
-	maxFlags     = 8192 // JDK 27 has some 1,500
+	maxFlags     = 8192 // JDK 27 has about 1,500
 	maxFlagText  = 4096
 	maxArguments = 4096
 	maxArgument  = 64 << 10
 )
 
-// flagType is the C++ type of a flag: how many bytes, and what they mean.
+// flagType is the C++ type of a flag: the number of bytes and their meaning.
 type flagType struct {
 	kind FlagKind
 	size uint8
 }
 
-// flagTypes by the names that JDK 8 to 16 give (Flag::_type is a string there).
+// flagTypes has the type names of JDK 8 to 16, in which Flag::_type is a string.
 var flagTypes = map[string]flagType{
 	"bool": {BoolFlag, 1}, "int": {IntFlag, 4}, "uint": {UintFlag, 4}, "intx": {IntFlag, 8}, "uintx": {UintFlag, 8},
 	"uint64_t": {UintFlag, 8}, "size_t": {UintFlag, 8}, "double": {DoubleFlag, 8},
 	"ccstr": {StringFlag, 8}, "ccstrlist": {StringFlag, 8},
 }
 
-// flagNumbers are the types in the order of JVMFlag::FlagType, the numbers of later releases (flags/jvmFlag.hpp,
+// flagNumbers has the names of types by the numbers of JVMFlag::FlagType, which later releases use (flags/jvmFlag.hpp,
 // JVM_FLAG_NON_STRING_TYPES_DO, and the two string types).
 var flagNumbers = [...]string{"bool", "int", "uint", "intx", "uintx", "uint64_t", "size_t", "double", "ccstr",
 	"ccstrlist"}
 
-// flagTable finds a flag's entry by its name. The first question reads it (see ForgetFlags).
+// flagTable finds a flag's entry by its name. It is read at its first use (see ForgetFlags).
 type flagTable struct {
 	read    bool
 	entries []byte
 	byName  map[string]int
 }
 
-// Flag returns a flag of the JVM and the value that it has now.
+// Flag returns a flag of the JVM and its present value.
 func (vm *VM) Flag(name string) (Flag, bool) {
 	t := &vm.flagTab
 	if !t.read {
@@ -101,10 +100,10 @@ func (vm *VM) Flag(name string) (Flag, bool) {
 	return vm.flagValue(name, typ, buf)
 }
 
-// ForgetFlags drops the table, a quarter of a megabyte. The next question reads it again.
+// ForgetFlags drops the table, a quarter of a megabyte. It is read again at its next use.
 func (vm *VM) ForgetFlags() { vm.flagTab = flagTable{} }
 
-// withFlags calls ask, which asks for flags, and leaves no table behind that was not there before.
+// withFlags calls ask, which uses flags. If the table did not exist before, withFlags drops it afterwards.
 func (vm *VM) withFlags(ask func()) {
 	if had := vm.flagTab.read; !had {
 		defer vm.ForgetFlags()
@@ -198,7 +197,7 @@ const (
 	flagDefault    = 0
 )
 
-// flagOrigin returns a flag's origin at the time when the flags were first read.
+// flagOrigin returns a flag's origin at the time at which the flags were first read.
 func (vm *VM) flagOrigin(name string) (origin uint32, ok bool) {
 	if _, ok := vm.Flag(name); !ok || !vm.l.flags.origin.ok() {
 		return 0, false
@@ -243,7 +242,7 @@ func (vm *VM) flagOn(name string) bool {
 	return ok && f.Bool
 }
 
-// Collector names the garbage collector: the one whose flag is set.
+// Collector names the garbage collector, by the flag that is set.
 func (vm *VM) Collector() string {
 	for _, c := range []struct{ flag, name string }{
 		{"UseG1GC", "G1"}, {"UseParallelGC", "Parallel"}, {"UseZGC", "ZGC"}, {"UseShenandoahGC", "Shenandoah"},
@@ -257,13 +256,12 @@ func (vm *VM) Collector() string {
 	return ""
 }
 
-// JavaCommand returns the main class or jar and its arguments, as the launcher gave them.
+// JavaCommand returns the main class or jar and its arguments, as the launcher passed them.
 func (vm *VM) JavaCommand() string {
 	s, _ := vm.textAt(vm.l.flags.command, maxArgument)
 	return s
 }
 
-// JVMArgs returns the JVM's own arguments.
 func (vm *VM) JVMArgs() []string {
 	l := &vm.l.flags
 	if l.args == 0 || l.argCount == 0 {

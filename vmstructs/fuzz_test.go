@@ -11,7 +11,7 @@ import (
 	"goprof/process"
 )
 
-// FuzzTables reads tables out of arbitrary bytes, which are all the memory there is.
+// FuzzTables reads tables from arbitrary bytes, which are the target's whole memory.
 func FuzzTables(f *testing.F) {
 	seed := make([]byte, 0x400)
 	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(seed[at:], v) }
@@ -59,7 +59,7 @@ func FuzzTables(f *testing.F) {
 	})
 }
 
-// sliceMemory is memory from address 0 on.
+// sliceMemory is memory that begins at address 0.
 type sliceMemory []byte
 
 func (m sliceMemory) Read(addr uint64, p []byte) error {
@@ -158,8 +158,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// appendLines writes a table as HotSpot does (code/compressedStream.cpp,
-// CompressedLineNumberWriteStream).
+// appendLines writes a table as HotSpot does (code/compressedStream.cpp, CompressedLineNumberWriteStream).
 func appendLines(b []byte, lines []lineEntry, x uint8) []byte {
 	signed := func(v int32) { b = appendU5(b, uint32(v)<<1^uint32(v>>31), x) }
 	bci, line := int32(0), int32(0)
@@ -231,7 +230,8 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// FuzzSegmentMap looks blocks up in arbitrary segment maps, and compares with a search that goes one step at a time.
+// FuzzSegmentMap looks up blocks in arbitrary segment maps, and compares the results with a search that takes one step
+// at a time.
 func FuzzSegmentMap(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 0, 1, 0xff, 0xff, 0, 1, 1, 2}, uint16(11))
 	long := make([]byte, 2000)

@@ -9,12 +9,12 @@ import (
 )
 
 // Safepoints watches how the VM stops all of its threads. One goroutine may use a Safepoints while another uses the VM
-// that it was made from. There are two sources, and either is enough:
+// from which it was made. There are two sources, and either is sufficient:
 //   - SafepointSynchronize::_state, and since 13 SafepointTracing::_last_safepoint_begin_time_ns: variables that only
 //     .symtab names (11 to 27 of Debian and Temurin; not 8 of Debian, not a stripped libjvm.so).
 //   - Counters for jstat, in all releases, unless -XX:-UsePerfData is set. sun.rt.safepoints grows by one when the VM
 //     asks its threads to stop (services/runtimeService.cpp, record_safepoint_begin). When the last thread has stopped,
-//     sun.rt.safepointSyncTime grows by the time that took (record_safepoint_synchronized).
+//     sun.rt.safepointSyncTime grows by the time that this took (record_safepoint_synchronized).
 type Safepoints struct {
 	health       *Health
 	state, begun uint64 // addresses; 0: not known
@@ -24,21 +24,20 @@ type Safepoints struct {
 	raw    [5][8]byte
 	ranges []process.Range
 
-	// Without _state: counters when no thread was waited for.
+	// Without _state: the counters at a time when the VM waited for no thread.
 	settled            bool
 	quietCount, quiets uint64
 }
 
-// Gathering is how far the VM is with stopping its threads.
+// Gathering shows how far the VM is with stopping its threads.
 type Gathering struct {
 	Under   bool          // the VM waits for threads
-	Began   int64         // when the VM asked the last time, by the process's CLOCK_MONOTONIC; 0: not known
+	Began   int64         // when the VM last asked its threads, by the process's CLOCK_MONOTONIC; 0: not known
 	Counted bool          // Count and Took are known
-	Count   uint64        // how often the VM has asked
-	Took    time.Duration // until all threads had come, all times together
+	Count   uint64        // how often the VM has asked its threads
+	Took    time.Duration // the total time until all threads had stopped
 }
 
-// ErrNoSafepoints: nothing shows this JVM's safepoints.
 var ErrNoSafepoints = errors.New("vmstructs: neither libjvm.so's symbols nor the JVM's counters report safepoints")
 
 // The names of the counters in services/runtimeService.cpp.
@@ -48,7 +47,7 @@ const (
 	counterTicks   = "sun.os.hrt.frequency"
 )
 
-// NewSafepoints finds the sources. It looks symbols up, which takes some time.
+// NewSafepoints finds the sources. It takes some time, because it looks up symbols.
 func (vm *VM) NewSafepoints() (*Safepoints, error) {
 	s := &Safepoints{health: vm.NewHealth()}
 	if s.state = s.health.symbols.safepoint; s.state != 0 {
@@ -61,7 +60,7 @@ func (vm *VM) NewSafepoints() (*Safepoints, error) {
 	return s, nil
 }
 
-// findCounters finds the addresses of the counters. Entries stay where they are.
+// findCounters finds the addresses of the counters. Entries never move.
 func (s *Safepoints) findCounters() {
 	c, ok := s.health.Counters()
 	if !ok {
@@ -75,17 +74,17 @@ func (s *Safepoints) findCounters() {
 	s.count, s.took, s.tick = start+uint64(count.at), start+uint64(took.at), 1e9/float64(hz)
 }
 
-// ReadFrom sets another way to the same process, by which memory is read from now on.
+// ReadFrom sets another Target of the same process, from which memory is read from now on.
 func (s *Safepoints) ReadFrom(t process.Target) *Safepoints {
 	s.health.ReadFrom(t)
 	return s
 }
 
-// maxGathered bounds the time of all safepoints together.
+// maxGathered bounds the total time of all safepoints.
 const maxGathered = 1 << 62
 
-// Read says how far the VM is. It reads the state before and after the rest. ok is false if the state cannot be read,
-// or changes each time.
+// Read returns how far the VM is. It reads the state before and after the other data. ok is false if the state cannot
+// be read, or if it changes each time.
 func (s *Safepoints) Read() (g Gathering, ok bool) {
 	const tries = 4
 	for range tries {
@@ -137,9 +136,9 @@ func (s *Safepoints) readAll() bool {
 	return true
 }
 
-// underByCounters reports whether the VM waits for threads, by the counters: it has asked, but has not added the time
-// yet. The first reading cannot show that. If several safepoints began between two readings, the last one may still be
-// under way. Then underByCounters returns false until the counters change.
+// underByCounters reports whether the VM waits for threads, by the counters: it has asked them to stop, but has not
+// added the time yet. The first reading cannot show that. If several safepoints began between two readings, the last
+// one may still be under way. Then underByCounters returns false until the counters change.
 func (s *Safepoints) underByCounters(g *Gathering) bool {
 	if !s.settled || uint64(g.Took) != s.quiets {
 		s.settled, s.quietCount, s.quiets = true, g.Count, uint64(g.Took)
@@ -171,8 +170,8 @@ func (s *Safepoints) Missing(into []uint64) (missing []uint64, ok bool) {
 	return into, true
 }
 
-// Operation returns the name of the operation that the VM executes, empty if it is not known.
+// Operation returns the name of the operation that the VM executes, empty if not known.
 func (s *Safepoints) Operation() string { return s.health.Operation().Or("") }
 
-// OnlyCounters makes a test use the counters alone.
+// OnlyCounters makes a test use only the counters.
 func (s *Safepoints) OnlyCounters() { s.state, s.begun = 0, 0 }

@@ -6,11 +6,11 @@ import (
 )
 
 // This file walks the key set of a java.util.concurrent.ConcurrentHashMap, while the program changes the map and
-// collectors move it. The census counts what could not be read.
+// collectors move it. The census counts everything that could not be read.
 
 const tableStep = 8 << 10
 
-// set walks the elements of a concurrent hash set. An address of 0 is a set that the JVM has not made yet.
+// set walks the elements of a concurrent hash set. Address 0 stands for a set that the JVM has not made yet.
 func (s *search) set(set uint64, each func(obj uint64)) {
 	if set == 0 || s.seen[set] {
 		return
@@ -67,14 +67,14 @@ func (s *search) tableOf(table uint64, each func(obj uint64)) error {
 		at += uint64(len(b))
 		left -= uint64(len(b))
 	}
-	// If a collector has moved the table meanwhile, other objects may have come to its place.
+	// If a collector has moved the table during the walk, other objects may have its address.
 	if now, err := s.arrayAt(table); err != nil || now != was {
 		return ErrMoved
 	}
 	return nil
 }
 
-// slotsOf returns where the slots of a table begin, and the size of each.
+// slotsOf returns the address of a table's slots, and the size of each.
 func (s *search) slotsOf(table uint64) (head arrayHead, at, size uint64, err error) {
 	h := &s.c.vm.java.heap
 	if size = 8; h.narrow {
@@ -115,7 +115,7 @@ func isNull(b []byte) bool {
 func (s *search) bin(node uint64, forward func(table uint64) error, each func(obj uint64)) error {
 	for node != 0 {
 		if s.spent {
-			return nil // the census says it already
+			return nil // the census already reports it
 		}
 		if s.nodes++; s.nodes > maxSetNodes {
 			s.spent = true

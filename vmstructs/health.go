@@ -7,12 +7,12 @@ import (
 	"goprof/process/maybe"
 )
 
-// Health reads the state of the JVM: its heap, what threads allocate, safepoints, the code cache, references that wait.
-// No thread is stopped meanwhile, so each number is of another moment.
+// Health reads the state of the JVM: its heap, the bytes that threads allocate, safepoints, the code cache, and
+// references that wait. It stops no thread, so each number belongs to a slightly different moment.
 //
-// A Health has scratch memory of its own: one goroutine may use it while another uses the VM that it was made from.
+// A Health has its own scratch memory. One goroutine may use it while another uses the VM from which it was made.
 type Health struct {
-	vm      *VM // its own
+	vm      *VM // its own VM
 	symbols healthSymbols
 	virtual *Continuations // nil: this JVM has no virtual threads
 
@@ -36,25 +36,20 @@ func (vm *VM) NewHealth() *Health {
 	return h
 }
 
-// Threads lists the Java threads.
 func (h *Health) Threads() ([]Thread, error) { return h.vm.Threads() }
 
-// Name returns the name that Java gave a thread.
 func (h *Health) Name(t Thread) (string, error) { return h.vm.ThreadName(t) }
 
-// CompiledBy returns what a compiler thread compiles (VM.Compiling).
+// CompiledBy returns the present work of a compiler thread (VM.Compiling).
 func (h *Health) CompiledBy(t Thread) (string, bool) { return h.vm.Compiling(t) }
 
-// Collector names the garbage collector.
 func (h *Health) Collector() string { return h.vm.Collector() }
 
-// Flag returns a flag of the JVM and the value that it has now.
+// Flag returns a flag of the JVM and its present value.
 func (h *Health) Flag(name string) (Flag, bool) { return h.vm.Flag(name) }
 
-// JVMArgs returns the JVM's own arguments.
 func (h *Health) JVMArgs() []string { return h.vm.JVMArgs() }
 
-// ThreadCount returns how many Java threads there are.
 func (h *Health) ThreadCount() maybe.Value[uint64] {
 	at := h.vm.l.health.threadCount
 	if at == 0 {
@@ -64,7 +59,7 @@ func (h *Health) ThreadCount() maybe.Value[uint64] {
 	return maybe.If(uint64(max(n, 0)), err == nil && n >= 0 && n <= maxThreads)
 }
 
-// sizeAt reads a number of bytes in an object. A number beyond maxHeapBytes counts as not known.
+// sizeAt reads a number of bytes from an object. A number above maxHeapBytes counts as not known.
 func (h *Health) sizeAt(addr uint64, field offset) maybe.Value[uint64] {
 	if addr == 0 || !field.ok() {
 		return maybe.Value[uint64]{}
@@ -76,7 +71,7 @@ func (h *Health) sizeAt(addr uint64, field offset) maybe.Value[uint64] {
 func (h *Health) pointerAt(addr uint64, field offset) uint64 { return h.vm.pointer(addr, field) }
 
 // pointer reads a pointer in an object of the VM. It returns 0 if there is no object or no field, or if the pointer is
-// null or cannot be read. So pointers may be followed without a check at each step.
+// null or cannot be read. So code can follow pointers without a check at each step.
 func (vm *VM) pointer(addr uint64, field offset) uint64 {
 	if addr == 0 || !field.ok() {
 		return 0

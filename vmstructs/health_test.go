@@ -12,7 +12,6 @@ import (
 	"goprof/process/maybe"
 )
 
-// counterEntry writes one entry of the area of counters.
 func counterEntry(name string, value any) []byte {
 	b := make([]byte, perfEntry)
 	b = append(b, name...)
@@ -38,7 +37,7 @@ func counterEntry(name string, value any) []byte {
 	return b
 }
 
-// counterBytes is an area with these entries.
+// counterBytes makes an area with these entries.
 func counterBytes(size int, entries ...[]byte) []byte {
 	b := make([]byte, perfPrologue)
 	binary.LittleEndian.PutUint32(b, perfMagic)
@@ -77,7 +76,7 @@ func TestCounters(t *testing.T) {
 	if len(c.Names()) != 3 {
 		t.Errorf("%q", c.Names())
 	}
-	// A new entry is found, and so is a changed value.
+	// A new entry is found, and a changed value is seen.
 	copy(a.bytes, counterBytes(1024, counterEntry("sun.gc.n", 8), counterEntry("sun.gc.cause", "No GC"),
 		counterEntry("a.negative", -1), counterEntry("late", 5)))
 	a.index()
@@ -89,7 +88,7 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// TestCounterBeingMade: an entry is counted, but not there yet. It is found later.
+// TestCounterBeingMade: the JVM has counted an entry, but not written it yet. It is found later.
 func TestCounterBeingMade(t *testing.T) {
 	early, whole := counterEntry("early", 5), counterBytes(1024, counterEntry("late", 6))
 	a := &counterArea{bytes: counterBytes(1024, early, make([]byte, 64))}
@@ -109,7 +108,6 @@ func TestCounterBeingMade(t *testing.T) {
 	}
 }
 
-// FuzzCounters reads counters out of arbitrary bytes.
 func FuzzCounters(f *testing.F) {
 	f.Add(counterBytes(512, counterEntry("sun.gc.n", 7), counterEntry("sun.gc.cause", "No GC")))
 	f.Add(counterBytes(64))
@@ -163,8 +161,8 @@ func TestThreadStateMoves(t *testing.T) {
 	}
 }
 
-// noise is a target with memory at all addresses. The memory holds anything: words that look like pointers, numbers
-// and texts. A second read of the same place gives something else.
+// noise is a target with memory at all addresses. The memory has random contents: words that look like pointers,
+// numbers and texts. A second read of the same address returns something else.
 type noise struct {
 	*fakeTarget
 	random *rand.Rand
@@ -206,8 +204,8 @@ func (n *noise) ReadMany(rs []process.Range) {
 	}
 }
 
-// TestPolled: in JDK 8 without symbols, the page that polls read tells whether threads are asked to come to rest.
-// Memory that cannot be read at all tells nothing. In a later JDK the page tells nothing either.
+// TestPolled: in JDK 8 without symbols, the polling page is unreadable while threads are asked to stop. If the page's
+// address cannot be read, or in a later JDK, the state is not known.
 func TestPolled(t *testing.T) {
 	const variable, page = 0x7f0000001000, 0x7f0000005000
 	for what, c := range map[string]struct {
@@ -233,7 +231,7 @@ func TestPolled(t *testing.T) {
 	}
 }
 
-// TestHealthOfNoise: a JVM may hold anything. No function panics or goes on for ever, and each amount is bounded.
+// TestHealthOfNoise: for any contents of a JVM, no function panics or runs without end, and each amount is bounded.
 func TestHealthOfNoise(t *testing.T) {
 	for _, j := range loadTables(t) {
 		for seed := range uint64(6) {
@@ -324,7 +322,7 @@ func TestAllocatedIsReadTwice(t *testing.T) {
 		reads := 0
 		f.onRead = func(addr uint64) {
 			if addr == thread+uint64(l.health.tlabTop) {
-				if reads++; reads == 1 { // the buffer's bytes have been added, and the buffer is still there
+				if reads++; reads == 1 { // the buffer's bytes were added to the count, but the buffer is still there
 					set(1256, 0x1000, 0x1100)
 				} else if reads == 2 {
 					set(1256, 0, 0)

@@ -13,8 +13,8 @@ import (
 	"goprof/process/maybe"
 )
 
-// Heap finds the areas of the heap, and the objects in them. The program and its collector run on meanwhile. So Areas
-// describes one moment, and a caller that has read an area must then call Same.
+// Heap finds the areas of the heap, and the objects in them. The program and its collector keep running. So Areas
+// describes one moment, and a caller that has read an area must call Same afterwards.
 //
 // A Heap belongs to one goroutine.
 type Heap struct {
@@ -23,15 +23,15 @@ type Heap struct {
 	*Objects
 	window []byte
 	head   [findHead]byte
-	heads  []byte // what was read of objects
+	heads  []byte // bytes of objects
 	ranges []process.Range
-	zBase  uint64 // ZGC: what to add to an offset in the heap
+	zBase  uint64 // ZGC: the number to add to an offset in the heap
 	z      *Locks // ZGC: see zHeap
-	// evacuated says that Shenandoah is moving objects, or correcting references to moved objects.
+	// evacuated: Shenandoah is moving objects, or correcting references to moved objects.
 	evacuated bool
 }
 
-// HeapPart is a part of the heap by what a collector does with it.
+// HeapPart is a part of the heap that a collector treats in its own way.
 type HeapPart uint8
 
 const (
@@ -44,14 +44,14 @@ const (
 
 func (p HeapPart) String() string { return [...]string{"heap", "young", "old", "humongous"}[p] }
 
-// HeapArea is a piece of the heap in which objects follow each other from Start to Top.
+// HeapArea is a range of the heap in which objects follow each other from Start to Top.
 type HeapArea struct {
 	Start, Top uint64
 	Part       HeapPart
-	region     uint64 // the address of the JVM's region, 0 if the area is no region
+	region     uint64 // the address of the JVM's region, 0 if the area is not a region
 	topAt      uint64 // of a space: the address of its top
 	tag        uint32
-	pitch      uint64 // if not 0, objects begin at its multiples
+	pitch      uint64 // if not 0, objects begin at multiples of it
 	chunks     chunkModel
 	seams      []seam
 	last       extentEnd
@@ -60,21 +60,19 @@ type HeapArea struct {
 // Region reports whether the area is one of many regions, each of which a collector empties as a whole.
 func (a *HeapArea) Region() bool { return a.region != 0 }
 
-// seam is an address in an area at which an object ends. The next object begins at next. Between the two lies a
-// thread's memory for new objects.
+// seam is an address in an area at which an object ends. The next object begins at next. In between is a thread's free
+// memory for new objects.
 type seam struct{ at, next uint64 }
 
-// ErrNoAreas says that this JVM does not export where its heap's objects are.
+// ErrNoAreas: this JVM does not export where its heap's objects are.
 var ErrNoAreas = fmt.Errorf("%w: where the objects of the heap are", ErrMissing)
 
-// ErrManyRegions says that the heap has more regions than goprof lists.
 var ErrManyRegions = fmt.Errorf("the heap has more than %d regions", maxAreas)
 
-// maxAreas bounds the regions of a heap, and so the memory for their list. So many regions make 4 TB in the size that a
-// JVM chooses by itself for such a heap.
+// maxAreas bounds the regions of a heap, and so the memory for their list. With the JVM's own choice of region size,
+// this is enough for a heap of 4 TB.
 const maxAreas = 1 << 17
 
-// NewHeap makes a reader of what the heap holds.
 func (vm *VM) NewHeap() (*Heap, error) {
 	objects, err := vm.NewObjects()
 	if err != nil {
@@ -93,10 +91,9 @@ func (vm *VM) NewHeap() (*Heap, error) {
 // HeapEpoch is the same at two moments if no collection has begun or ended in between.
 type HeapEpoch struct {
 	Collections uint64
-	Active      bool // all threads stand still for one
+	Active      bool // all threads are stopped for a collection
 }
 
-// Epoch reads the present HeapEpoch.
 func (h *Heap) Epoch() HeapEpoch {
 	l := &h.vm.l.health
 	heap := h.health.pointerAt(l.heap, 0)
@@ -151,7 +148,7 @@ func (h *Heap) Areas() (areas []*HeapArea, unknown string, err error) {
 	return areas, unknown, nil
 }
 
-// apart leaves out areas that overlap the area before.
+// apart leaves out areas that overlap the previous area.
 func apart(areas []*HeapArea) []*HeapArea {
 	kept := areas[:0]
 	for _, a := range areas {
@@ -194,8 +191,7 @@ func (h *Heap) parallelAreas(heap uint64) (areas []*HeapArea, unknown string) {
 	return h.space(areas, h.health.pointerAt(old, l.oldSpace), l.bottom, l.top, OldPart), unknown
 }
 
-// Same reports whether an area has neither been given to another use nor emptied in part. Its objects may have moved
-// all the same.
+// Same reports whether an area has neither been reused nor partly emptied. But its objects may have moved.
 func (h *Heap) Same(a *HeapArea) bool {
 	if a.region == 0 {
 		return h.health.pointerAt(a.topAt, 0) >= a.Top
@@ -214,15 +210,15 @@ func (h *Heap) Same(a *HeapArea) bool {
 // OldCollections are the collections of the old generation, or of the heap if it has no generations.
 type OldCollections struct {
 	Count uint64 // since the JVM began
-	// Swept is how long ago the last collection ended that has left no dead object in the old generation.
+	// Swept is the time since the end of the last collection that has left no dead object in the old generation.
 	Swept maybe.Value[time.Duration]
 }
 
-// Lifetime says that a JVM began between Since and Until, and which time it is. All are by the clock as it is set now.
-// Since and Until may be zero: not known.
+// Lifetime says that a JVM began between Since and Until. Now is the present time. All are by the present setting of
+// the clock. Since and Until are zero if not known.
 type Lifetime struct{ Since, Until, Now time.Time }
 
-// began returns when the JVM began. The JVM says at, but the clock may have been set since.
+// began returns when the JVM began. at is the JVM's own record, but the clock may have been set since then.
 func (l *Lifetime) began(at time.Time) time.Time {
 	if !l.Until.IsZero() && at.After(l.Until) {
 		at = l.Until
@@ -233,7 +229,7 @@ func (l *Lifetime) began(at time.Time) time.Time {
 	return at
 }
 
-// OldCollections reads the JVM's counters. ok is false if it has none (-XX:-UsePerfData).
+// OldCollections reads the JVM's counters. ok is false if there are none (-XX:-UsePerfData).
 func (h *Heap) OldCollections(life Lifetime) (o OldCollections, ok bool) {
 	c, counted := h.health.Counters()
 	if !counted {
@@ -257,20 +253,20 @@ func (h *Heap) OldCollections(life Lifetime) (o OldCollections, ok bool) {
 			swept = max(swept, ended)
 		}
 	}
-	began, ok1 := c.Long("sun.rt.createVmBeginTime") // sun.os.hrt.ticks is gone since 25
+	began, ok1 := c.Long("sun.rt.createVmBeginTime") // sun.os.hrt.ticks does not exist since 25
 	hz, ok2 := c.Long("sun.os.hrt.frequency")
 	ago := life.Now.Sub(life.began(time.UnixMilli(began))).Seconds() - float64(swept)/float64(hz)
 	o.Swept = maybe.If(time.Duration(max(ago, 0)*1e9), ok1 && ok2 && hz > 0 && swept > 0 && ago < math.MaxInt64/2e9)
 	return o, ok
 }
 
-// sweepsSince is the first release in which G1 replaces dead objects by fillers: at the end of a concurrent marking
-// (gc/g1/g1ConcurrentRebuildAndScrub.cpp), and in regions that a full collection does not compact
+// sweepsSince is the first release in which G1 replaces dead objects with fillers. It does so at the end of a
+// concurrent marking (gc/g1/g1ConcurrentRebuildAndScrub.cpp), and in regions that a full collection does not compact
 // (g1FullGCResetMetadataTask.cpp, scrub_skip_compacting_region).
 const sweepsSince = 20
 
 // sweeps reports whether a collection of this kind leaves no dead objects in the old generation. Full collections of
-// Serial and Parallel put fillers where they do not compact (gc/serial/serialFullGC.cpp, DeadSpacer;
+// Serial and Parallel write fillers where they do not compact (gc/serial/serialFullGC.cpp, DeadSpacer;
 // gc/parallel/psParallelCompact.cpp, fill_dead_objs_in_dense_prefix).
 func (h *Heap) sweeps(kind CollectorKind) bool {
 	switch h.vm.Collector() {
@@ -282,17 +278,17 @@ func (h *Heap) sweeps(kind CollectorKind) bool {
 	return false
 }
 
-// maxCollectors bounds the collectors in the JVM's counters, up to three in fact.
+// maxCollectors bounds the collectors in the JVM's counters. There are up to three.
 const maxCollectors = 10
 
 func collectorCounter(i int, what string) string {
 	return "sun.gc.collector." + strconv.Itoa(i) + "." + what
 }
 
-// Capacity is how large the heap may become, 0 if that is not known.
+// Capacity is the largest possible size of the heap, 0 if not known.
 func (h *Heap) Capacity() uint64 { return h.vm.maxHeap() }
 
-// maxHeap returns the flag MaxHeapSize, 0 if it is not known.
+// maxHeap returns the flag MaxHeapSize, 0 if not known.
 func (vm *VM) maxHeap() uint64 {
 	if limit, ok := vm.Flag("MaxHeapSize"); ok && limit.Uint <= maxHeapBytes {
 		return limit.Uint
@@ -300,5 +296,5 @@ func (vm *VM) maxHeap() uint64 {
 	return 0
 }
 
-// OldMax is how large the old generation may become, 0 if that is not known.
+// OldMax is the largest possible size of the old generation, 0 if not known.
 func (h *Heap) OldMax() uint64 { return h.health.Heap().Old.Max.Or(0) }

@@ -6,18 +6,18 @@ import (
 	"goprof/process"
 )
 
-// A thread allocates in a buffer of its own (TLAB). Between the buffer's top and its end lies old memory, which may
-// look like objects. Seams lead the walk around that memory.
+// A thread allocates in its own buffer (TLAB). Between the buffer's top and its end is old memory, which may look like
+// objects. Seams lead the walk around that memory.
 
-// maxReserve bounds the words that a buffer has behind its end.
+// maxReserve bounds the words of a buffer after its end.
 const maxReserve = 1 << 12
 
-// addSeams reads the threads' buffers, and notes their seams in each area. Areas are sorted. A buffer that was given
-// out after the areas were listed lies behind their tops.
+// addSeams reads the threads' buffers, and records their seams in each area. Areas are sorted. A buffer that was given
+// out after the areas were listed is above their tops.
 func (h *Heap) addSeams(areas []*HeapArea) error {
 	l := &h.vm.l.areas.tlab
 	if !l.start.ok() || !l.top.ok() || !l.end.ok() {
-		return ErrNoAreas // free memory would be counted as objects
+		return ErrNoAreas // without this, free memory would be counted as objects
 	}
 	threads, err := h.vm.Threads()
 	if err != nil {
@@ -48,7 +48,7 @@ func (h *Heap) addSeams(areas []*HeapArea) error {
 	return nil
 }
 
-// reserve returns how many bytes a buffer has behind its end: room for a filler, or for prefetches
+// reserve returns the number of bytes of a buffer after its end: room for a filler, or for prefetches
 // (threadLocalAllocBuffer.cpp, end_reserve).
 func (h *Heap) reserve() uint64 {
 	least := uint64(0)
@@ -66,8 +66,8 @@ func (h *Heap) reserve() uint64 {
 	return alignUp(least, h.align)
 }
 
-// addBuffer adds the seams of a thread's buffer to its area. One object ends where the buffer starts. The buffer is
-// empty from top to end, and the next object begins at end. A buffer whose addresses make no sense is left out.
+// addBuffer adds the seams of a thread's buffer to its area. One object ends at the buffer's start. The buffer is empty
+// from top to end, and the next object begins at end. A buffer with impossible addresses is left out.
 func addBuffer(areas []*HeapArea, start, top, end uint64) {
 	if start == 0 || start%8 != 0 || top%8 != 0 || end%8 != 0 || top < start || end <= top || end-start > maxTLAB {
 		return
@@ -84,7 +84,7 @@ func addBuffer(areas []*HeapArea, start, top, end uint64) {
 	}
 }
 
-// Free returns how much of the area threads have for objects to come.
+// Free returns the bytes of the area that are threads' free memory for new objects.
 func (a *HeapArea) Free() (bytes uint64) {
 	end := a.Start
 	for _, s := range a.seams {

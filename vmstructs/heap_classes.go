@@ -7,7 +7,7 @@ import (
 )
 
 // LoaderOf returns a class's loader: boot, platform, application, or the class of another loader. It is empty if the
-// loader is not known: the collector may be moving it.
+// loader is not known, because the collector may be moving it.
 func (h *Heap) LoaderOf(klass uint64) string {
 	l, more := &h.vm.l.health, &h.vm.l.areas
 	data := h.health.pointerAt(klass, l.loaderOf)
@@ -47,13 +47,13 @@ func BuiltinLoader(class string) string {
 	return ""
 }
 
-// SeenObject is an object at the address where it was seen.
+// SeenObject is an object and its address when it was seen.
 type SeenObject struct {
 	Addr  uint64
 	Class *ObjectClass
 }
 
-// Gone counts the objects that are no longer where they were.
+// Gone counts the objects that are no longer at their addresses.
 func (h *Heap) Gone(objects []SeenObject) (gone int) {
 	if need := klassBytes * len(objects); len(h.heads) < need {
 		h.heads = make([]byte, need)
@@ -72,5 +72,4 @@ func (h *Heap) Gone(objects []SeenObject) (gone int) {
 	return gone
 }
 
-// CollectorName is which collector the JVM has.
 func (h *Heap) CollectorName() string { return h.vm.Collector() }

@@ -2,22 +2,23 @@ package vmstructs
 
 import "math"
 
-// CMS keeps free chunks among the objects of its old generation. In a free chunk lie old objects. So an object is found
-// only by a walk from the beginning of the generation on (up to 13; gc/cms/freeChunk.hpp, oops/markOop.hpp).
+// CMS keeps free chunks among the objects of its old generation. A free chunk contains remains of former objects. So an
+// object can only be found by a walk from the beginning of the generation (up to 13; gc/cms/freeChunk.hpp,
+// oops/markOop.hpp).
 
 // cmsLayout: fields of ConcurrentMarkSweepGeneration, Space and FreeChunk.
 type cmsLayout struct {
 	space     offset `vm:"ConcurrentMarkSweepGeneration._cmsSpace"`
 	end       offset `vm:"Space._end"`
 	size      offset `vm:"FreeChunk._size"` // in words
-	prev      offset `vm:"FreeChunk._prev"` // its lowest bit says that the chunk is free
-	chunkSize uint64 `vm:"FreeChunk"`       // no object and no chunk takes less
+	prev      offset `vm:"FreeChunk._prev"` // its lowest bit is set if the chunk is free
+	chunkSize uint64 `vm:"FreeChunk"`       // no object or chunk is smaller
 }
 
-// chunkModel says how a free chunk looks. The zero value: there are none.
+// chunkModel describes the form of a free chunk. The zero value means that there are none.
 type chunkModel struct {
 	least  uint64
-	inMark bool // with compressed references the mark says that the chunk is free, and how large it is
+	inMark bool // with compressed references, the mark shows that the chunk is free, and its size
 }
 
 // With compressed references, a free chunk has a mark that no object has. The bits above the mark hold the chunk's size
@@ -27,7 +28,7 @@ const (
 	freeSizeShift          = 8
 )
 
-// freeChunk is how many bytes the free chunk has that b begins with, 0 if b begins with something else.
+// freeChunk returns the size of the free chunk at the beginning of b, 0 if there is none.
 func (m *chunkModel) freeChunk(b []byte) uint64 {
 	if m.least == 0 || len(b) < klassBytes {
 		return 0
@@ -62,5 +63,5 @@ func (h *Heap) cmsArea(areas []*HeapArea, old uint64) ([]*HeapArea, string) {
 	return areas, ""
 }
 
-// InOrder reports whether objects can be found only by a walk from the beginning of the area on.
+// InOrder reports whether objects can only be found by a walk from the beginning of the area.
 func (a *HeapArea) InOrder() bool { return a.chunks.least > 0 }

@@ -1,16 +1,16 @@
 package vmstructs
 
-// A walk that begins in the middle of an area, or goes on behind an object that could not be read, must find the
+// A walk that begins in the middle of an area, or continues after an object that could not be read, must find the
 // beginning of an object. It looks for an address from which several objects follow each other.
 
 const (
-	// chainLength is how many objects must follow each other. Data that looks like a header is rare, and data that leads
-	// to seven more headers does not come by chance.
+	// chainLength is the number of objects that must follow each other. Data that looks like a header is rare, and such
+	// data rarely leads to seven more headers.
 	chainLength = 8
 	findHead    = 512 // bytes that are read of an object that was not copied
-	maxAsked    = 64  // new classes that one search reads: each takes some calls
-	askStop     = 64  // after so many chains find calls stop: each may take some calls
-	// addressBits is the size of a program's addresses: 47 bits of x86-64, 48 of aarch64 (Documentation/arch/arm64/
+	maxAsked    = 64  // new classes that one search reads, each with several calls
+	askStop     = 64  // the number of chains between two checks of stop, because each may take several calls
+	// addressBits is the size of a program's addresses: 47 bits on x86-64, 48 on aarch64 (Documentation/arch/arm64/
 	// memory.rst).
 	addressBits = 48
 )
@@ -33,7 +33,7 @@ func (h *Heap) find(addr uint64, b []byte, limit uint64, stop func() bool) int {
 	return len(b)
 }
 
-// startsHere reports whether an object may begin with b that no thread has locked (oops/markWord.hpp).
+// startsHere reports whether b may be the beginning of an object that no thread has locked (oops/markWord.hpp).
 func (h *Heap) startsHere(b []byte, asked *int) bool {
 	if h.chunks.freeChunk(b) > 0 {
 		return true
@@ -63,7 +63,7 @@ func (h *Heap) markMakesSense(mark uint64) bool {
 	return mark != 0 && (mark&3 != 3 || h.klasses.inPlace) && mark>>addressBits == 0
 }
 
-// follow reports whether objects follow each other from an offset in b, chainLength of them or up to the limit.
+// follow reports whether objects follow each other from an offset in b: chainLength objects, or up to the limit.
 func (h *Heap) follow(addr uint64, b []byte, at int, limit uint64) bool {
 	pos := addr + uint64(at)
 	for range chainLength {

@@ -8,12 +8,12 @@ package vmstructs
 type areasLayout struct {
 	tlab     tlabLayout
 	big      uint32 // G1: the bit of a region's tag that humongous regions have; 0: not known
-	rest     uint32 // G1: the tag of a region that goes on with a humongous object
+	rest     uint32 // G1: the tag of a region that continues a humongous object
 	hasRest  bool
 	shen     shenandoahRegions
 	cms      cmsLayout
 	pageType offset `vm:"ZPage._type"`
-	pageAges offset // ZPage: its generation and its age, a byte each; absent where ZGC has no generations
+	pageAges offset // ZPage: its generation and its age, a byte each; absent if ZGC has no generations
 	loader   offset `vm:"ClassLoaderData._class_loader"` // an OopHandle, up to 8 the reference itself
 	oopLoad  bool   // loader is the reference itself
 }
@@ -24,10 +24,11 @@ type tlabLayout struct {
 	top   offset `vm:"Thread._tlab > ThreadLocalAllocBuffer._top"`
 	end   offset `vm:"Thread._tlab > ThreadLocalAllocBuffer._end"`
 	size  offset `vm:"Thread._tlab > ThreadLocalAllocBuffer._desired_size"`
-	// hardEnd is where the buffer really ends. end may be nearer: the thread is to allocate a sample there (JEP 331, since
-	// 11). The JVM does not export the field. It lies between end and size, which leave room for it.
+	// hardEnd is the real end of the buffer. end may be lower, at the place where the thread must sample an allocation
+	// (JEP 331, since 11). The JVM does not export this field. The distance between end and size shows that it is between
+	// them.
 	hardEnd offset
-	// reserve is a variable: how many words behind hardEnd the buffer also has, for prefetches.
+	// reserve is a variable with the number of words after hardEnd that also belong to the buffer, for prefetches.
 	reserve uint64 `vm:"ThreadLocalAllocBuffer._reserve_for_allocation_prefetch|Abstract_VM_Version._reserve_for_allocation_prefetch"`
 }
 
@@ -54,8 +55,8 @@ func (r *resolver) areas() areasLayout {
 	rest := r.int("G1HeapRegionType::ContinuesHumongousTag", r.int("HeapRegionType::ContinuesHumongousTag", -1))
 	l.rest, l.hasRest = uint32(rest), rest > 0
 	l.oopLoad = r.isOop("ClassLoaderData._class_loader")
-	// A ZPage begins with its type, its generation and its age, a byte each, and with two sequence numbers of four bytes.
-	// Without generations it has one of these (gc/z/zPage.hpp, before and since 21).
+	// A ZPage begins with its type, its generation and its age, a byte each, and two sequence numbers of four bytes.
+	// Without generations it begins with its type and one sequence number (gc/z/zPage.hpp, before and since 21).
 	l.pageAges = absent
 	if at := r.field("", "ZPage._virtual"); l.pageType.ok() && at == l.pageType+16 {
 		l.pageAges = l.pageType + 1

@@ -18,7 +18,7 @@ const (
 	mediumObjects         = 13
 )
 
-// mediumPitch returns the alignment of objects in a medium page. ZObjectAlignmentMediumShift is exported, but with the
+// mediumPitch returns the alignment of objects in a medium page. ZObjectAlignmentMediumShift is exported, but with its
 // value from before the JVM sets it. So mediumPitch computes it as the JVM does: the page is a 32nd of the largest
 // heap, rounded down to a power of two, at most 32 MB (set_medium_page_size).
 func (h *Heap) mediumPitch() uint64 {
@@ -34,8 +34,8 @@ func (vm *VM) zTables() (l *zPagesLayout, globals uint64) {
 	return &vm.l.locks.z, vm.l.oops.zGlobals
 }
 
-// findPages finds the address of offset 0 in ZGC's heap: ZAddressHeapBase (gc/z/zAddress.cpp), up to 20 that of the
-// heap's first view, ZAddressMetadataMarked0 (zGlobals.cpp).
+// findPages finds the address of offset 0 in ZGC's heap: ZAddressHeapBase (gc/z/zAddress.cpp). Up to 20 it is the
+// beginning of the heap's first view, ZAddressMetadataMarked0 (zGlobals.cpp).
 func (h *Heap) findPages() error {
 	if !h.vm.java.heap.z.on {
 		return nil
@@ -52,8 +52,8 @@ func (h *Heap) findPages() error {
 	return nil
 }
 
-// onPage returns the address at which goprof reads the memory that a thread has at addr: before 21, ZGC has several
-// views of its heap.
+// onPage returns the address at which goprof reads the memory that a thread has at addr. Before 21, ZGC maps its heap
+// several times.
 func (h *Heap) onPage(addr uint64) uint64 {
 	if h.zBase == 0 || addr == 0 {
 		return addr
@@ -61,7 +61,6 @@ func (h *Heap) onPage(addr uint64) uint64 {
 	return addr&(h.zBase-1) | h.zBase
 }
 
-// zAreas lists ZGC's pages.
 func (h *Heap) zAreas() (areas []*HeapArea, unread string, err error) {
 	l, _ := h.vm.zTables()
 	heap := h.health.pointerAt(h.vm.l.health.heap, 0)
@@ -119,7 +118,7 @@ func (h *Heap) zAreas() (areas []*HeapArea, unread string, err error) {
 }
 
 // pageList lists the pages in a table. A page of several granules is in several entries. If an entry cannot be read,
-// pageList returns the pages before that entry and an error.
+// pageList returns an error and the pages before that entry.
 func (h *Heap) pageList(table, length uint64) (pages []uint64, err error) {
 	raw := make([]byte, 8*granuleBatch)
 	last, batch := uint64(0), uint64(granuleBatch)

@@ -8,19 +8,19 @@ import (
 	"goprof/process"
 )
 
-// Sought is a set of objects, for which goprof looks for references. An object is its index in the list of addresses.
+// Sought is a set of objects whose references goprof looks for. An object is identified by its index in the list of
+// addresses.
 type Sought struct {
 	h      *Heap
 	addrs  []uint64
-	filter []uint64 // a bit for each hash of an address, which rules out most words of a heap
+	filter []uint64 // a bit for each hash of an address; it excludes most words of a heap
 	number map[uint64]int32
 	Partly bool // some of ZGC's tables of moved objects could not be read: stale references may be missing
 }
 
-// filterBits is the logarithm of the filter's bits. The filter fits into a CPU's cache.
+// filterBits is the logarithm of the filter's size in bits. The filter fits into a CPU's cache.
 const filterBits = 21
 
-// NewSought makes a set of addresses.
 func (h *Heap) NewSought(addrs []uint64) *Sought {
 	w := &Sought{h: h, addrs: addrs, filter: make([]uint64, 1<<filterBits/64),
 		number: make(map[uint64]int32, len(addrs))}
@@ -42,7 +42,7 @@ func (w *Sought) add(addr uint64, i int32) {
 // maxForwarded bounds the entries of ZGC's tables of moved objects that are read.
 const maxForwarded = 1 << 25
 
-// addMoved adds the addresses that ZGC's objects had before they were moved: stale references have these.
+// addMoved adds the former addresses of objects that ZGC has moved, because stale references have these.
 func (w *Sought) addMoved() {
 	k, left := w.h.zHeap(), uint64(maxForwarded)
 	for _, table := range k.pages.moved {
@@ -123,7 +123,7 @@ func (w *Sought) inHalves(b []byte, found func(at int, object int32)) {
 }
 
 // OnStack calls found for each word of a stack that may be a reference to an object of the set, whole or compressed.
-// The word may be old, or a number.
+// The word may also be out of date, or a number.
 func (w *Sought) OnStack(b []byte, found func(object int32)) {
 	for at := 0; at+8 <= len(b); at += 8 {
 		if i, ok := w.get(w.h.onPage(word(b[at:]))); ok {
@@ -135,8 +135,8 @@ func (w *Sought) OnStack(b []byte, found func(object int32)) {
 	}
 }
 
-// zHeap returns the Locks that follows ZGC's stale references as if the collector rested. The callers of RefTo
-// therefore check what they have found.
+// zHeap returns a Locks that follows ZGC's stale references as if the collector were idle. So the callers of RefTo must
+// check what they have found.
 func (h *Heap) zHeap() *Locks {
 	if h.z == nil {
 		h.z = &Locks{vm: h.vm, rests: true}
@@ -145,8 +145,8 @@ func (h *Heap) zHeap() *Locks {
 	return h.z
 }
 
-// RefTo returns the address to which the reference at the beginning of b leads, even if ZGC has left it stale. It
-// returns 0 if the reference is null, or leads nowhere now.
+// RefTo returns the address to which the reference at the beginning of b leads, even if the reference is stale with
+// ZGC. It returns 0 if the reference is null, or leads nowhere now.
 func (h *Heap) RefTo(b []byte) uint64 {
 	if !h.vm.java.heap.z.on {
 		return h.Ref(b)
@@ -154,7 +154,7 @@ func (h *Heap) RefTo(b []byte) uint64 {
 	return h.Wide(word(b))
 }
 
-// Wide returns the address in a reference of eight bytes, 0 if it leads nowhere now.
+// Wide returns the address to which a reference of eight bytes leads, 0 if it leads nowhere now.
 func (h *Heap) Wide(v uint64) uint64 {
 	if !h.vm.java.heap.z.on {
 		return v
@@ -195,11 +195,10 @@ func (h *Heap) bare(v uint64) uint64 {
 	return h.onPage(v >> shift)
 }
 
-// ReadMany reads pieces of memory with few calls.
 func (h *Heap) ReadMany(rs []process.Range) { h.vm.t.ReadMany(rs) }
 
-// ObjectIn returns the object at addr, which begins with b. Object.Bytes is 0 if b is too short. ok is false if b is no
-// object.
+// ObjectIn returns the object at addr, which begins with b. Object.Bytes is 0 if b is too short. ok is false if b is
+// not an object.
 func (h *Heap) ObjectIn(addr uint64, b []byte) (o Object, ok bool) {
 	if len(b) < klassBytes || !h.markMakesSense(word(b)) {
 		return o, false
@@ -215,7 +214,6 @@ func (h *Heap) ObjectIn(addr uint64, b []byte) (o Object, ok bool) {
 	return o, true
 }
 
-// Threads lists the Java threads.
 func (h *Heap) Threads() ([]Thread, error) { return h.vm.Threads() }
 
 // ThreadName returns the name of a thread, empty if it cannot be read now.
@@ -224,7 +222,7 @@ func (h *Heap) ThreadName(t Thread) string {
 	if err == nil || name != "" || !h.vm.java.heap.z.on {
 		return name
 	}
-	obj, err1 := h.ThreadObject(t) // its references may be stale
+	obj, err1 := h.ThreadObject(t) // references to it may be stale
 	text, err2 := h.wideAt(obj + h.vm.java.name)
 	chars, err3 := h.wideAt(text + h.vm.java.value)
 	if errors.Join(err1, err2, err3) == nil && chars != 0 {
@@ -233,8 +231,8 @@ func (h *Heap) ThreadName(t Thread) string {
 	return name
 }
 
-// StackOf reads the frames on a thread's stack, at most so many bytes from the oldest frame on. A thread that runs Java
-// has no anchor: then old words may be among them.
+// StackOf reads the frames on a thread's stack, up to most bytes from the oldest frame on. A thread that runs Java has
+// no anchor. Then the result may include words of former frames.
 func (h *Heap) StackOf(t Thread, most uint64) []byte {
 	size := min(t.StackSize, most)
 	var side [24]byte
@@ -255,7 +253,7 @@ func (h *Heap) StackOf(t Thread, most uint64) []byte {
 	}
 }
 
-// KlassIn returns the class that the beginning of an object names, 0 if it names none.
+// KlassIn returns the class in an object's header, 0 if there is none.
 func (h *Heap) KlassIn(head []byte) uint64 {
 	if !h.markMakesSense(word(head)) {
 		return 0

@@ -13,8 +13,8 @@ type regionRow struct {
 
 type regionFields struct{ bottom, top, end, tag offset }
 
-// eachRegion reads the regions that a table points at, and calls f for each that makes sense. A null pointer stands for
-// a region that was never committed. whole is false if a region could not be read.
+// eachRegion reads the regions to which a table points, and calls f for each valid one. A null pointer stands for a
+// region that was never committed. whole is false if a region could not be read.
 func (h *Health) eachRegion(table, length uint64, fields regionFields, f func(regionRow)) (whole bool, err error) {
 	switch {
 	case table == 0 || length == 0:
@@ -58,8 +58,8 @@ func (h *Health) eachRegion(table, length uint64, fields regionFields, f func(re
 	return whole, nil
 }
 
-// eachAt reads size bytes from begin on of each structure, many with one call. ok is false for a structure that cannot
-// be read.
+// eachAt reads size bytes of each structure, beginning at offset begin, many structures with one call. ok is false for
+// a structure that cannot be read.
 func (h *Health) eachAt(addrs []uint64, begin offset, size int, f func(addr uint64, b []byte, ok bool)) {
 	if len(h.raw) < regionBatch*size {
 		h.raw = make([]byte, regionBatch*size)
@@ -77,7 +77,7 @@ func (h *Health) eachAt(addrs []uint64, begin offset, size int, f func(addr uint
 	}
 }
 
-// eachG1Region is eachRegion for G1's.
+// eachG1Region is eachRegion for G1.
 func (h *Health) eachG1Region(heap uint64, f func(regionRow)) (whole bool, err error) {
 	l := &h.vm.l.health.g1
 	if !l.regions.ok() || !l.length.ok() || !l.base.ok() || !l.bottom.ok() || !l.top.ok() || !l.end.ok() {
@@ -91,20 +91,20 @@ func (h *Health) eachG1Region(heap uint64, f func(regionRow)) (whole bool, err e
 	return h.eachRegion(h.pointerAt(table, l.base), length, regionFields{l.bottom, l.top, l.end, l.kind}, f)
 }
 
-// extend adds a region to the area before, if that is the beginning of the same humongous object.
+// extend adds a region to the previous area, if that is the beginning of the same humongous object.
 func extend(areas []*HeapArea, r regionRow) {
 	if n := len(areas); n > 0 && areas[n-1].Part == HumongousPart && areas[n-1].Top <= r.bottom {
 		areas[n-1].Top = r.top
 	}
 }
 
-// g1Areas lists G1's regions. A humongous object begins in one region and goes on in the next ones; together they are
-// one area. JDK 8 does not export the type of a region. There the end of a humongous object's first region is that of
-// the object (gc_implementation/g1/heapRegion.cpp, set_startsHumongous).
+// g1Areas lists G1's regions. A humongous object begins in one region and continues in the next ones, and all of them
+// are one area. JDK 8 does not export the type of a region. But the end of a humongous object's first region is the end
+// of the object (gc_implementation/g1/heapRegion.cpp, set_startsHumongous).
 func (h *Heap) g1Areas(heap uint64) (areas []*HeapArea, err error) {
 	l, more := &h.vm.l.health.g1, &h.vm.l.areas
 	grain, _ := h.vm.mem.U64(max(l.grain, 1))
-	covered := uint64(0) // up to where a humongous object reaches
+	covered := uint64(0) // the end of the last humongous object
 	_, err = h.health.eachG1Region(heap, func(r regionRow) {
 		part := OldPart
 		switch {
@@ -147,8 +147,8 @@ func (h *Heap) shenandoahFields() regionFields {
 	return regionFields{l.bottom, l.top, l.end, l.state}
 }
 
-// shenandoahAreas lists Shenandoah's regions. goprof does not read a region that is being evacuated: its living objects
-// are in other regions, too.
+// shenandoahAreas lists Shenandoah's regions. goprof does not read a region that is being evacuated, because its live
+// objects are also in other regions.
 func (h *Heap) shenandoahAreas(heap uint64) (areas []*HeapArea, err error) {
 	l := &h.vm.l.areas.shen
 	f := h.shenandoahFields()

@@ -6,19 +6,20 @@ import (
 	"slices"
 )
 
-// stillZ keeps ZGC's tables while the JVM is stopped: most references of an idle JVM are stale. The zero value keeps
-// nothing.
+// stillZ caches ZGC's tables while the JVM is stopped, because most references of an idle JVM are stale. The zero value
+// caches nothing.
 type stillZ struct {
 	areas       []*HeapArea
 	forwardings map[uint64]*zForwarding // by the addresses of their entries
-	room        uint64                  // for entries
+	room        uint64                  // for more entries
 }
 
-// maxKeptEntries bounds the entries that are kept: 64 MB.
+// maxKeptEntries bounds the cached entries, to 64 MB.
 const maxKeptEntries = 1 << 23
 
 // standStill prepares a Heap for ZGC's references while the JVM is stopped. It returns ErrMoving if the collector is
-// moving objects: a page has users until its last object has moved (gc/z/zForwarding.cpp, release_page).
+// moving objects. This is so while a page has users, until its last object has moved (gc/z/zForwarding.cpp,
+// release_page).
 func (h *Heap) standStill(areas []*HeapArea) error {
 	k := h.zHeap()
 	if !k.pages.on || !k.pages.l.users.ok() || k.pages.moved[0].at == 0 ||
@@ -46,7 +47,7 @@ func (h *Heap) standStill(areas []*HeapArea) error {
 	return err
 }
 
-// keep keeps the ZForwarding of the entry at an address.
+// keep caches the ZForwarding of the entry at an address.
 func (s *stillZ) keep(k *Locks, at uint64, f *zForwarding) {
 	if s.areas == nil {
 		return
@@ -63,7 +64,7 @@ func (s *stillZ) keep(k *Locks, at uint64, f *zForwarding) {
 	s.forwardings[at] = f
 }
 
-// areaOf returns the area in which an address lies, nil if there is none. areas are sorted.
+// areaOf returns the area that holds an address, nil if there is none. areas are sorted.
 func areaOf(areas []*HeapArea, addr uint64) *HeapArea {
 	i, found := slices.BinarySearchFunc(areas, addr, func(a *HeapArea, at uint64) int { return cmp.Compare(a.Start, at) })
 	if !found {
@@ -75,8 +76,8 @@ func areaOf(areas []*HeapArea, addr uint64) *HeapArea {
 	return areas[i]
 }
 
-// OnStack returns the addresses of the objects that a word of a stack may refer to, 0 for none: that at the word's
-// address now, and that which was moved from there. ZGC has no colours on stacks.
+// OnStack returns the addresses of the objects that a word of a stack may refer to, 0 for none. now is the object at
+// the word's address, moved is the object that was moved from there. ZGC has no colours on stacks.
 func (h *Heap) OnStack(word uint64) (now, moved uint64) {
 	if h.zBase == 0 {
 		return word, 0

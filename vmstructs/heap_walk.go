@@ -6,17 +6,17 @@ import (
 	"goprof/process"
 )
 
-// Unread is how many bytes of an area were not counted as objects, by reason.
+// Unread has the bytes of an area that were not counted as objects, by reason.
 type Unread struct {
-	Buffers uint64 // threads' memory for new objects
-	Free    uint64 // CMS's memory for new objects
-	Making  uint64 // an object that is not whole yet
-	Moving  uint64 // the collector is moving it
+	Buffers uint64 // threads' free memory for new objects
+	Free    uint64 // CMS's free memory for new objects
+	Making  uint64 // an object that is not complete yet
+	Moving  uint64 // an object that the collector is moving
 	Unknown uint64 // its header names no class: a dead object whose class was unloaded, or damaged memory
 	Memory  uint64 // the memory could not be read
 }
 
-// Add adds what another part could not read.
+// Add adds the bytes of another part.
 func (u *Unread) Add(v Unread) {
 	u.Buffers += v.Buffers
 	u.Free += v.Free
@@ -26,7 +26,7 @@ func (u *Unread) Add(v Unread) {
 	u.Memory += v.Memory
 }
 
-// Sum is all that was not counted.
+// Sum is the sum of all bytes that were not counted.
 func (u Unread) Sum() uint64 { return u.Buffers + u.Free + u.Making + u.Moving + u.Unknown + u.Memory }
 
 // Object is an object that a walk has found.
@@ -38,15 +38,16 @@ type Object struct {
 }
 
 const (
-	// firstWindow is how much is read at the beginning and behind a jump. Windows grow as the walk goes on.
+	// firstWindow is the number of bytes that are read at the beginning and after a jump. Windows grow during the walk.
 	firstWindow = 4 << 10
 	lastWindow  = 1 << 20
-	// provenFrom is the size from which on an array must lead to another object: a wrong length would hide what follows.
+	// An array of provenFrom bytes or more must lead to another object, because a wrong length would hide the objects
+	// after it.
 	provenFrom = 1 << 10
-	// nearSeam bounds the distance from the beginning of an object that is not whole yet to the next seam. The memory in
-	// between is old, and goprof looks for no object there.
+	// nearSeam bounds the distance from the beginning of an incomplete object to the next seam. The memory in between is
+	// old, and goprof looks for no object there.
 	nearSeam = 64 << 10
-	slack    = findHead // is read beyond an extent: the header of the last object that begins in it
+	slack    = findHead // bytes that are read after an extent: the header of the last object that begins in it
 )
 
 // extent is the state of a walk through a part of an area.
@@ -65,12 +66,12 @@ type extent struct {
 	unread   Unread
 	read     uint64
 	object   Object
-	overlong bool   // the last object would end behind the limit
+	overlong bool   // the last object would end after the limit
 	doubtful bool   // the last object's size does not lead to another object
-	behind   uint64 // the first object behind the extent, 0 if none was met
+	behind   uint64 // the first object after the extent, 0 if none was found
 }
 
-// extentEnd is where a walk has ended: a walk that goes on from there knows where the next object begins.
+// extentEnd is where a walk has ended. A walk that continues there knows the beginning of the next object.
 type extentEnd struct {
 	to, pos         uint64
 	synced, earlier bool
@@ -78,7 +79,8 @@ type extentEnd struct {
 
 // Walk visits the objects of an area that begin between from and to. If from is neither the beginning of the area nor
 // the end of the last walk, Walk searches for the first object. It calls stop from time to time, and ends early if stop
-// returns true. It returns how many bytes it has copied, how many it could not count, and whether it reached the end.
+// returns true. It returns the bytes that it has copied, those that it could not count, and whether it has reached the
+// end.
 func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit func(*Object)) (read uint64, unread Unread,
 	whole bool) {
 	if h.window == nil {
@@ -116,7 +118,7 @@ func (x *extent) lose(bytes uint64, why *uint64) {
 	}
 }
 
-// step reads a window, or passes a seam. Each step moves pos.
+// step reads a window, or skips a seam. Each step moves pos.
 func (x *extent) step() {
 	for len(x.seams) > 0 && x.seams[0].at < x.pos && x.seams[0].next <= x.pos {
 		x.seams = x.seams[1:]
@@ -124,7 +126,7 @@ func (x *extent) step() {
 	limit := x.area.Top
 	if len(x.seams) > 0 {
 		s := x.seams[0]
-		if s.at <= x.pos { // an extent may begin between the two
+		if s.at <= x.pos { // an extent may begin inside the seam
 			next := min(max(s.next, x.pos), x.area.Top)
 			x.unread.Buffers += min(next, x.to) - x.pos
 			x.pos, x.synced, x.earlier, x.seams = next, true, false, x.seams[1:]
@@ -151,8 +153,8 @@ func (x *extent) pass(limit uint64, why *uint64) {
 	x.window = firstWindow
 }
 
-// load copies the memory from pos on, up to the limit or a little behind the extent. If a whole window cannot be read,
-// its first page may be.
+// load copies the memory from pos on, up to the limit or slightly beyond the extent. If a whole window cannot be read,
+// it tries the first page only.
 func (x *extent) load(limit uint64) ([]byte, bool) {
 	n := min(uint64(x.window), limit-x.pos, x.to-x.pos+slack)
 	x.window = min(4*x.window, lastWindow)
@@ -166,8 +168,8 @@ func (x *extent) load(limit uint64) ([]byte, bool) {
 	return b, err == nil
 }
 
-// search looks for the next object. The memory before it is lost, unless it belongs to an object that began before the
-// extent.
+// search looks for the next object. The memory before it counts as lost, unless it belongs to an object that began
+// before the extent.
 func (x *extent) search(b []byte, limit uint64) {
 	at := x.h.find(x.pos, b, limit, x.stop)
 	x.synced = at < len(b)
@@ -185,7 +187,7 @@ func (x *extent) search(b []byte, limit uint64) {
 	}
 }
 
-// count visits the objects in b. An object may not go past the limit.
+// count visits the objects in b. An object may not cross the limit.
 func (x *extent) count(b []byte, limit uint64) {
 	base := x.pos
 	x.overlong, x.doubtful = false, false
@@ -217,7 +219,7 @@ func (x *extent) count(b []byte, limit uint64) {
 		x.visit(&x.object)
 	})
 	switch {
-	case x.area.Part == HumongousPart: // there is one object, and nothing behind it
+	case x.area.Part == HumongousPart: // there is one object, and nothing after it
 		if x.overlong {
 			err = ErrNoSize
 		}
@@ -226,7 +228,7 @@ func (x *extent) count(b []byte, limit uint64) {
 		}
 		x.pos, x.synced = x.area.Top, true
 	case x.overlong && limit < x.area.Top && limit-x.pos <= nearSeam:
-		// The last object before a seam is not whole yet. Objects behind the seam do not depend on it.
+		// The last object before a seam is not complete yet. Objects after the seam do not depend on it.
 		x.lose(min(limit, x.to)-x.pos, &x.unread.Making)
 		x.pos = limit
 	case x.overlong:
@@ -270,7 +272,7 @@ func (x *extent) err(at uint64, err error) {
 	x.pos, x.synced, x.earlier, x.why = next, false, false, why
 }
 
-// reason returns the counter for bytes that an error has lost.
+// reason returns the counter for bytes that were lost because of an error.
 func (x *extent) reason(err error) *uint64 {
 	switch {
 	case errors.Is(err, ErrNoObject):

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// walkedHeap makes a Heap of an object world, whose bytes lie in the target from pieceAt on.
+// walkedHeap makes a Heap of an object world. Its bytes are at pieceAt in the target.
 func walkedHeap(w *objectWorld) (*Heap, *HeapArea) {
 	w.put(pieceAt, w.heap...)
 	return &Heap{vm: w.vm, health: &Health{vm: w.vm}, Objects: w.objects},
@@ -18,7 +18,7 @@ func walkedHeap(w *objectWorld) (*Heap, *HeapArea) {
 
 func never() bool { return false }
 
-// walked lists what a walk of an extent finds.
+// walked lists the objects that a walk of an extent finds.
 func walked(h *Heap, a *HeapArea, from, to uint64) (found []string, unread Unread) {
 	_, unread, _ = h.Walk(a, from, to, never, func(o *Object) {
 		found = append(found, fmt.Sprintf("+%d %s %d", o.Addr-pieceAt, o.Class.Name, o.Bytes))
@@ -69,8 +69,8 @@ func TestWalkExtents(t *testing.T) {
 	}
 }
 
-// TestWalkBuffer: between the top of a thread's buffer and its end lies old memory that looks like objects. It is none.
-// The object before the top may not be whole yet: it is not counted, and what follows the buffer is.
+// TestWalkBuffer: old memory between the top and the end of a thread's buffer looks like objects, but is not counted.
+// The object before the top may be incomplete. It is not counted either, but the objects after the buffer are.
 func TestWalkBuffer(t *testing.T) {
 	w := newObjectWorld(t, headers[0])
 	plain, bytes := w.klass("a/B", 24), w.klass("[B", w.arrayHelper(0))
@@ -88,7 +88,7 @@ func TestWalkBuffer(t *testing.T) {
 		t.Errorf("from within the buffer: %q %+v", found, unread)
 	}
 	w.heap = w.heap[:72]
-	w.object(bytes, 24, w.lengthAt, 1000) // its length is of another object that was there before
+	w.object(bytes, 24, w.lengthAt, 1000) // the length is that of a former object
 	w.put(pieceAt, w.heap...)
 	found, unread = walked(h, a, a.Start, a.Top)
 	want = slices.Delete(want, 3, 4)
@@ -97,8 +97,8 @@ func TestWalkBuffer(t *testing.T) {
 	}
 }
 
-// TestWalkLocked: the header of an object that is locked, or has a monitor, is an address, of aarch64 one of the
-// highest. Such an object is met, and what lies before it is proven by it.
+// TestWalkLocked: the header of an object that is locked, or has a monitor, is an address. On aarch64 it may be one of
+// the highest addresses. Such an object is found, and proves the length of the object before it.
 func TestWalkLocked(t *testing.T) {
 	for _, mark := range []uint64{0x7fff_8052dcc0, 0xffff_8052dcc0, 0xffff_8052dcc2} {
 		w := newObjectWorld(t, headers[0])
@@ -116,7 +116,7 @@ func TestWalkLocked(t *testing.T) {
 	}
 }
 
-// TestWalkMediumPage: in a medium page of ZGC there are gaps between the objects, in which old memory looks like
+// TestWalkMediumPage: in a medium page of ZGC there are gaps between the objects. Old memory in the gaps looks like
 // objects.
 func TestWalkMediumPage(t *testing.T) {
 	w := newObjectWorld(t, headers[0])
@@ -138,8 +138,8 @@ func TestWalkMediumPage(t *testing.T) {
 	}
 }
 
-// TestWalkDamaged: what cannot be read is counted as that, by reason. Objects behind it are found again, and no class
-// is made up.
+// TestWalkDamaged: memory that cannot be read is counted as such, by reason. Objects after it are found again, and no
+// class is invented.
 func TestWalkDamaged(t *testing.T) {
 	const hurt = 1000 // the number of the damaged object
 	for _, c := range []struct {
@@ -191,8 +191,8 @@ func TestWalkDamaged(t *testing.T) {
 	}
 }
 
-// TestWalkHostile: heaps of noise and of damaged objects cost a bounded number of reads, and each byte is at most once
-// an object's or unread.
+// TestWalkHostile: random and damaged heaps cost a bounded number of reads, and each byte counts at most once, as an
+// object's or as unread.
 func TestWalkHostile(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for round := range 60 {
@@ -209,7 +209,7 @@ func TestWalkHostile(t *testing.T) {
 		}
 		h, a := walkedHeap(w)
 		if round%5 == 0 {
-			a.Top += 1 << 20 // memory that is not there
+			a.Top += 1 << 20 // memory that does not exist
 		}
 		for range round % 4 {
 			start := a.Start + uint64(rnd.IntN(len(w.heap)))&^7
@@ -233,14 +233,14 @@ func TestWalkHostile(t *testing.T) {
 	}
 }
 
-// TestWalkGoesOn: a walk that goes on where the one before ended searches for nothing: it reads no more than a walk
-// through all, and finds objects that no chain leads to.
+// TestWalkGoesOn: a walk that continues where the previous one ended does not search. It reads no more than one walk
+// through everything, and finds objects that a search would reject.
 func TestWalkGoesOn(t *testing.T) {
 	w := newObjectWorld(t, headers[0])
 	plain := w.klass("a/B", 24)
 	for range 1000 {
 		w.object(plain, 24, 0, 0)
-		w.heap[len(w.heap)-24] = 2 // a thread holds its lock: no search believes it
+		w.heap[len(w.heap)-24] = 2 // a thread holds its lock, so a search would reject it
 	}
 	h, a := walkedHeap(w)
 	found := 0
@@ -258,8 +258,8 @@ func TestWalkGoesOn(t *testing.T) {
 	}
 }
 
-// TestWalkHumongous: an object that is larger than its regions is not counted, and its bytes are. Nothing is looked for
-// in an area that has one object.
+// TestWalkHumongous: an object that is larger than its regions is not counted, but its bytes are. In an area with one
+// object, nothing else is searched for.
 func TestWalkHumongous(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -285,7 +285,7 @@ func TestWalkHumongous(t *testing.T) {
 	}
 }
 
-// TestFindEnds: a search through memory in which everything looks like an object ends when it is told to.
+// TestFindEnds: a search through memory in which everything looks like an object ends when stop returns true.
 func TestFindEnds(t *testing.T) {
 	w := newObjectWorld(t, headers[0])
 	plain, bytes := w.klass("a/B", 24), w.klass("[B", w.arrayHelper(0))
@@ -305,8 +305,8 @@ func TestFindEnds(t *testing.T) {
 	}
 }
 
-// TestHeapBounds: a heap that claims more regions than goprof lists is refused by that reason, and of classes with long
-// names few are kept.
+// TestHeapBounds: a heap that claims more regions than goprof lists is refused for that reason. Of many classes with
+// long names, few are cached.
 func TestHeapBounds(t *testing.T) {
 	w := newObjectWorld(t, headers[0])
 	h, _ := walkedHeap(w)

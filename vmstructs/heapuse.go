@@ -3,28 +3,27 @@ package vmstructs
 import "goprof/process/maybe"
 
 const (
-	// maxHeapBytes is more than any heap has (ZGC: 16 TB).
+	// maxHeapBytes is more than any heap can have (ZGC: 16 TB).
 	maxHeapBytes = 1 << 46
-	// regionBatch is how many regions are read with one call, and maxRegionSpan bounds the bytes that are read of each.
+	// regionBatch is the number of regions that are read with one call. maxRegionSpan bounds the bytes of each.
 	regionBatch   = 512
 	maxRegionSpan = 1024
 	// maxNodes bounds the number of ZGC's partitions.
 	maxNodes = 1 << 10
 )
 
-// Amount is an amount of memory that is used up to a limit, in bytes.
+// Amount is an amount of memory in bytes, and its limit.
 type Amount struct{ Used, Committed, Max maybe.Value[uint64] }
 
-// HeapUse is the heap as it is now.
+// HeapUse is the present use of the heap.
 type HeapUse struct {
 	Heap       Amount
-	Young, Old Amount // not known with collectors that have no generations, and with ZGC
+	Young, Old Amount // not known for ZGC, and for collectors without generations
 	// Collections counts all collections since the JVM began (CollectedHeap::_total_collections).
 	Collections maybe.Value[uint64]
 	Active      maybe.Value[bool] // all threads are stopped for a collection now
 }
 
-// Heap reads how full the heap is.
 func (h *Health) Heap() (u HeapUse) {
 	l := &h.vm.l.health
 	heap := h.pointerAt(l.heap, 0)
@@ -59,18 +58,18 @@ func (h *Health) Heap() (u HeapUse) {
 	return u
 }
 
-// HeapRange returns the address space that the heap has reserved (CollectedHeap::_reserved). ZGC leaves it empty.
+// HeapRange returns the address space that is reserved for the heap (CollectedHeap::_reserved). ZGC leaves it empty.
 func (h *Health) HeapRange() (start, end uint64, ok bool) {
 	l := &h.vm.l.health
 	heap := h.pointerAt(l.heap, 0)
 	start = h.pointerAt(heap, chain(l.reserved, l.start))
 	size, ok := h.sizeAt(heap, chain(l.reserved, l.words)).Get()
-	size *= 8 // it counts words
+	size *= 8 // it is in words
 	return start, start + size, ok && start != 0 && size > 0 && size <= maxHeapBytes && start+size > start
 }
 
-// serialHeap reads the heaps of Serial and CMS. CMS has its old generation in a space of free lists; the tables do not
-// say how full that space is.
+// serialHeap reads the heaps of Serial and CMS. CMS has its old generation in a space of free lists. The tables do not
+// show how full that space is.
 func (h *Health) serialHeap(heap uint64, u *HeapUse) {
 	l := &h.vm.l.health.serial
 	young, old := h.serialGenerations(heap)
@@ -125,7 +124,7 @@ func (h *Health) parallelHeap(heap uint64, u *HeapUse) {
 	u.Heap.Committed = sum(u.Young.Committed, u.Old.Committed)
 }
 
-// g1Heap adds up the used memory of the regions, which change meanwhile.
+// g1Heap adds up the used memory of the regions, which change during the reading.
 func (h *Health) g1Heap(heap uint64, u *HeapUse) {
 	l := &h.vm.l.health.g1
 	all, young, ok := h.g1Regions(heap)
@@ -144,11 +143,11 @@ func (h *Health) g1Heap(heap uint64, u *HeapUse) {
 		parts = append(parts, h.sizeAt(monitoring, part))
 	}
 	u.Heap.Committed, u.Young.Committed, u.Old.Committed = sum(parts...), sum(parts[:2]...), parts[2]
-	limit := h.vm.maxHeap() // each generation may take all
+	limit := h.vm.maxHeap() // each generation may use the whole heap
 	u.Old.Max = maybe.If(limit, limit > 0)
 }
 
-// g1OldRegions returns how much the old and the humongous regions hold at most.
+// g1OldRegions returns the total size of the old and the humongous regions.
 func (h *Health) g1OldRegions(heap uint64) maybe.Value[uint64] {
 	l := &h.vm.l.health.g1
 	if !l.oldSet.ok() || !l.bigSet.ok() || l.grain == 0 {
@@ -173,7 +172,7 @@ func (h *Health) g1Regions(heap uint64) (all, young uint64, ok bool) {
 	return all, young, err == nil && whole && all <= maxHeapBytes
 }
 
-// zHeap reads how full the heap of ZGC is, with generations or without.
+// zHeap reads how full ZGC's heap is, with or without generations.
 func (h *Health) zHeap(heap uint64, u *HeapUse) {
 	l := &h.vm.l.health.z
 	if x := &h.vm.l.health.x; x.used.ok() && !h.vm.flagOn("ZGenerational") {

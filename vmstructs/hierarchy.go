@@ -2,7 +2,7 @@ package vmstructs
 
 import "slices"
 
-// If only one subclass of an abstract class implements a method, C2 inlines that method, whatever the profile has
+// If only one subclass of an abstract class implements a method, C2 inlines that method, whatever the profile contains
 // (opto/doCall.cpp, optimize_inlining; ci/ciMethod.cpp, find_monomorphic_target). goprof reads the hierarchy only if
 // the profile has no answer. Classes may have been loaded since the code was compiled.
 
@@ -14,19 +14,19 @@ type hierarchyLayout struct {
 }
 
 const (
-	// maxBelow bounds the classes that are read, maxInPlace their methods at one index of the vtable.
+	// maxBelow bounds the classes that are read. maxInPlace bounds their methods at one index of the vtable.
 	maxBelow   = 64
 	maxInPlace = 4
 )
 
-// onlyBelow returns the only method that a class and its subclasses have at an index of the vtable, abstract methods
-// left out. It is nil if there are several, or if there are too many classes.
+// onlyBelow returns the only method, other than abstract ones, that a class and its subclasses have at an index of the
+// vtable. It is nil if there are several, or if there are too many classes.
 func (vm *VM) onlyBelow(klass, table uint64) (only *Method) {
 	l := &vm.l.hierarchy
 	if !l.first.ok() || !l.next.ok() || klass == 0 {
 		return nil
 	}
-	var waiting [maxBelow]uint64 // classes that are not looked at yet
+	var waiting [maxBelow]uint64 // classes that are still to be checked
 	waiting[0] = klass
 	var known [maxInPlace]uint64
 	methods := known[:0]
@@ -61,7 +61,7 @@ func (vm *VM) onlyBelow(klass, table uint64) (only *Method) {
 }
 
 // classesBelow lists the direct subclasses of a class. ok is false if one of them has another superclass, or if there
-// is no room: so a list that leads back to itself is refused.
+// is no room. So a circular list is refused.
 func (vm *VM) classesBelow(klass uint64, into []uint64) (n int, ok bool) {
 	l := &vm.l.hierarchy
 	below, err := vm.near.Ptr(klass + uint64(l.first))

@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// get64 reads a word of the world.
 func (w *world) get64(t *testing.T, addr uint64) uint64 {
 	t.Helper()
 	var b [8]byte
@@ -15,8 +14,8 @@ func (w *world) get64(t *testing.T, addr uint64) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// TestOnlyBelow: the classes below an abstract one tell which method an invoke calls, if all that is not abstract in
-// that place of their vtables is one method. A hierarchy that cannot be is refused.
+// TestOnlyBelow: the subclasses of an abstract class show which method an invoke calls, if they have only one method
+// that is not abstract at that index of their vtables. An impossible hierarchy is refused.
 func TestOnlyBelow(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		pool := w.class("app/Impl", "Impl.java")
@@ -130,7 +129,8 @@ func TestOnlyBelow(t *testing.T) {
 	})
 }
 
-// TestDefaultMethods: a class that declares no such method, nor inherits one from a class, has the one of an interface.
+// TestDefaultMethods: a class that neither declares nor inherits such a method from a class has the one of an
+// interface.
 func TestDefaultMethods(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		l := &w.l.invoke.named
@@ -144,7 +144,7 @@ func TestDefaultMethods(t *testing.T) {
 			w.put64(at, array)
 		}
 		name, signature := w.vm.symbolsOf(method)
-		w.put64(face+w.l.method.poolSize+8, name) // each symbol is there once
+		w.put64(face+w.l.method.poolSize+8, name) // there is only one copy of each symbol
 		w.put64(face+w.l.method.poolSize+16, signature)
 		super, klass := w.alloc(2048), w.alloc(2048)
 		w.put64(klass+uint64(l.super), super)

@@ -14,22 +14,22 @@ import (
 	"goprof/testdata/lies"
 )
 
-// These bound what a tour through a hostile JVM may cost.
+// Bounds for one tour through a hostile JVM.
 const (
 	maxTourReads = 1 << 17
 	maxTourBytes = 512 << 20
 )
 
-// liar is a JVM, tiny or recorded, with other words in some places of its memory. If it invents, it has words
-// everywhere.
+// liar is a JVM, tiny or recorded, with false words at some addresses. If invents is set, all other addresses also have
+// false words.
 type liar struct {
 	process.Target
 	lies    map[uint64]uint64 // by address, a multiple of 8
-	fickle  int               // not 0: it lies in some reads only, so that no two reads agree
+	fickle  int               // not 0: only some reads are false, so that no two reads agree
 	invents bool
 	pool    []uint64
 
-	asked   []uint64 // addresses that were read, if it listens
+	asked   []uint64 // addresses that were read, if it records them
 	listens bool
 	reads   int
 	bytes   int
@@ -37,7 +37,7 @@ type liar struct {
 	mayRead int
 }
 
-// tooMuch is what Read panics with if a tour exceeds all bounds.
+// tooMuch is the panic of Read if a tour exceeds all bounds.
 type tooMuch struct{ reads, bytes int }
 
 func (l *liar) Read(addr uint64, p []byte) error {
@@ -75,7 +75,7 @@ func (l *liar) ReadMany(rs []process.Range) {
 	}
 }
 
-// hostileWorld is the tiny JVM of one release, with the places that lies can be about.
+// hostileWorld is the tiny JVM of one release, and the addresses that may have false words.
 type hostileWorld struct {
 	*world
 	pcs    []uint64
@@ -84,7 +84,7 @@ type hostileWorld struct {
 	asked  []uint64
 }
 
-// newHostileWorld makes a JVM with something of every kind in it.
+// newHostileWorld makes a JVM that has one of each structure.
 func newHostileWorld(t testing.TB, j jdkTables) *hostileWorld {
 	w := &hostileWorld{world: newWorld(t, j)}
 	nm := sample(w.world)
@@ -142,7 +142,7 @@ func (w *hostileWorld) putStubs() {
 	w.pcs = append(w.pcs, code+100, code+300)
 }
 
-// tour asks a JVM all questions. Errors are fine, wrong answers are not.
+// tour calls all functions for a JVM. Errors are accepted, wrong results are not.
 func (w *hostileWorld) tour(t process.Target, more []uint64) error {
 	l := *w.l
 	vm := newVM(t, &l)
@@ -256,7 +256,7 @@ func tourMethod(m *Method) error {
 	return nil
 }
 
-// tourInvokes asks which method each kind of invoke calls.
+// tourInvokes finds the method that each kind of invoke calls.
 func tourInvokes(vm *VM, m *Method) error {
 	vm.Listing(m)
 	for op := range uint8(OpInvokeLast - OpInvoke + 1) {
@@ -279,7 +279,7 @@ func tourInvokes(vm *VM, m *Method) error {
 	return nil
 }
 
-// accessedOf asks how a VarHandle accesses.
+// accessedOf finds the method with which a VarHandle accesses memory.
 func accessedOf(vm *VM, m *Method, call *Bytecode, field uint16) *Method {
 	found, _ := vm.Accessed(m, call, &Bytecode{Op: OpGetstatic, Index: field})
 	return found
@@ -312,7 +312,7 @@ func tourPools(vm *VM, threads []Thread) {
 			continue
 		}
 		o, _ := p.read(object)
-		for kind := ThreadPool; kind <= EventLoop; kind++ { // whatever it is
+		for kind := ThreadPool; kind <= EventLoop; kind++ { // as an object of any kind
 			p.readExecutor(&Executor{Kind: kind}, o)
 		}
 		p.connectionsOf(o)
@@ -362,10 +362,10 @@ func tourLocks(vm *VM, threads []Thread) {
 	}
 }
 
-// A plan is a list of lies, 8 bytes each: how, where, what.
+// A plan is a list of false words, 8 bytes each: how, where, what.
 const planStep = 8
 
-// attack carries out a plan and takes a tour.
+// attack executes a plan and makes a tour.
 func (w *hostileWorld) attack(plan []byte) (err error) {
 	h := &liar{Target: w.fakeTarget, lies: map[uint64]uint64{}, pool: w.pool}
 	defer func() {
@@ -423,7 +423,7 @@ func randomPlan(r *rand.Rand) []byte {
 	return plan
 }
 
-// FuzzHostileVM visits lying JVMs of every release.
+// FuzzHostileVM makes tours of hostile JVMs of every release.
 func FuzzHostileVM(f *testing.F) {
 	var worlds []*hostileWorld
 	r := rand.New(rand.NewPCG(3, 4))
@@ -441,10 +441,10 @@ func FuzzHostileVM(f *testing.F) {
 	})
 }
 
-// TestHostileVMs is the short form of the fuzzer: the lies are the same each time.
+// TestHostileVMs is the short form of the fuzzer: the false words are the same each time.
 func TestHostileVMs(t *testing.T) {
 	attacks := 300
-	if testing.Short() { // make test makes all of them
+	if testing.Short() { // make test runs all of them
 		attacks = 100
 	}
 	for k, j := range loadTables(t) {

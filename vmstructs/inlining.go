@@ -6,19 +6,19 @@ import (
 )
 
 // Place is one method in the tree of methods that are inlined into an nmethod. Site is a bytecode of a Place. Both are
-// hashes of the methods and bytecode indexes that lead there from the method that owns the code.
+// hashes of the methods and bytecode indexes on the path from the method that owns the code.
 type (
 	Place uint64
 	Site  uint64
 )
 
-// Site is a bytecode of the method at a place.
+// Site returns a bytecode of the method at a place.
 func (p Place) Site(bci int32) Site { return Site(mix(uint64(p), uint64(uint32(bci)))) }
 
-// Inlined is the Place of a method that is inlined at a site.
+// Inlined returns the Place of a method that is inlined at a site.
 func (s Site) Inlined(method uint64) Place { return Place(mix(uint64(s), method)) }
 
-// PlaceOf is the Place of the innermost method of a chain.
+// PlaceOf returns the Place of the innermost method of a chain.
 func PlaceOf(chain []Scope) Place {
 	p := Site(0).Inlined(chain[len(chain)-1].Method.Addr)
 	for i := len(chain) - 2; i >= 0; i-- {
@@ -35,13 +35,12 @@ func mix(h, v uint64) uint64 {
 	return h ^ h>>29
 }
 
-// maxSites bounds the tree of one nmethod.
 const maxSites = 1 << 14
 
-// NumRecords is how many pcs the compiler recorded, or a few more.
+// NumRecords is the number of pcs that the compiler recorded, or slightly more.
 func (b *Blob) NumRecords() int { return b.debug.count() }
 
-// Inlinings returns which method is inlined at which site, by the records of b. It calls each with the site of each
+// Inlinings returns the methods that are inlined at each site, by the records of b. It calls each with the site of each
 // record.
 func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) *SiteTable {
 	n := min(b.debug.count(), maxSites)
@@ -58,11 +57,11 @@ func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) *SiteTable {
 			each(b.Begin+uint64(rel), s)
 		}
 	}
-	tree := t.tree // alone: the reader holds what is lent
+	tree := t.tree // only the tree: the reader keeps the shared buffers
 	return &tree
 }
 
-// scopeCache has the sites of the scopes that were decoded last, by their offsets: neighbouring records share most of
+// scopeCache has the sites of the scopes that were decoded last, by their offsets. Neighbouring records share most of
 // their senders. A table of all scopes would not fit into the CPU's cache.
 type scopeCache [512]struct {
 	at   int32 // 0: free
@@ -72,7 +71,7 @@ type scopeCache [512]struct {
 // maxDecoded bounds the scopes that are decoded for a tree.
 const maxDecoded = 4 * maxSites
 
-// seenScopes are lent to a VM while it reads a tree.
+// seenScopes has buffers for VMs that read a tree.
 var seenScopes = sync.Pool{New: func() any { return new(scopeCache) }}
 
 type inliningReader struct {
@@ -83,8 +82,8 @@ type inliningReader struct {
 	tree    SiteTable
 }
 
-// site returns the site of a scope, from the cache or by decoding the scope and its senders. It returns 0 if they do
-// not decode.
+// site returns the site of a scope, from the cache or by decoding the scope and its senders. It returns 0 if they
+// cannot be decoded.
 func (t *inliningReader) site(at int32, depth int) Site {
 	c := &t.seen[uint32(at)*0x9e3779b1>>(32-9)]
 	if c.at == at && at != 0 {

@@ -10,8 +10,8 @@ func (vm *VM) Interp() arch.InterpLayout {
 	return vm.t.CPU().Interp.JDK9
 }
 
-// SlotAddress returns the address in a slot of the interpreter's frame at fp. Up to 21 the slot holds the address, in
-// 25 the number of words from fp (interp_masm_*.cpp, prepare_to_jump_from_interpreted).
+// SlotAddress returns the address in a slot of the interpreter's frame at fp. Up to 21 the slot has the address, in 25
+// the number of words from fp (interp_masm_*.cpp, prepare_to_jump_from_interpreted).
 func SlotAddress(fp, slot uint64) uint64 {
 	if words := int64(slot); words < 0 && words > -1<<20 {
 		return fp + slot*8

@@ -2,19 +2,19 @@ package vmstructs
 
 import "goprof/process"
 
-// Invocation is what is known of an invoke instruction.
+// Invocation has the known facts about an invoke instruction.
 type Invocation struct {
-	Method    *Method // the method that it calls; nil if that is not known
-	Intrinsic bool    // compilers may have code of their own for the method
-	Never     bool    // the interpreter has not resolved the invoke: it was hardly ever executed
-	Forced    bool    // compilers inline the method whatever its size
-	HandsOn   bool    // the method only calls a method that is its argument: see handsOn
-	Access    bool    // its argument is the method with which a VarHandle's class accesses memory: see Accessed
+	Method    *Method // the called method; nil if not known
+	Intrinsic bool    // compilers may have special code for the method
+	Never     bool    // the interpreter has not resolved the invoke, so it was rarely or never executed
+	Forced    bool    // compilers inline the method regardless of its size
+	HandsOn   bool    // the method only calls a method that is one of its arguments: see handsOn
+	Access    bool    // one of its arguments is the method with which a VarHandle's class accesses memory: see Accessed
 }
 
-// Invoked returns which method an invoke of m calls, as the interpreter has resolved it in the constant pool. If more
-// than one method may be called, Method is nil. For a virtual method Invoked returns the method of the class that the
-// invoke names: a compiler inlines this method only if no subclass overrides it.
+// Invoked returns the method that an invoke of m calls, as the interpreter has resolved it in the constant pool. If
+// several methods are possible, Method is nil. For a virtual method, Invoked returns the method of the class that the
+// invoke names. A compiler inlines this method only if no subclass overrides it.
 func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 	e, ok := vm.invokeEntry(m, b)
 	call.Never = e.never
@@ -34,21 +34,21 @@ func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 	if call.Method, err = vm.MethodNow(e.method); err != nil {
 		return Invocation{}
 	}
-	// The method to which a handle's method is linked is marked as intrinsic (vmIntrinsics.hpp, _compiledLambdaForm) and
-	// as one to inline (VarHandleGuards.java; InvokerBytecodeGenerator.java, ForceInline).
+	// The method that a handle's method is linked to is marked as intrinsic (vmIntrinsics.hpp, _compiledLambdaForm) and as
+	// one to inline (VarHandleGuards.java; InvokerBytecodeGenerator.java, ForceInline).
 	call.Intrinsic, call.Forced = call.Method.Intrinsic && !b.Handle, b.Handle
 	call.HandsOn = call.Method.handsOn()
 	call.Access = call.HandsOn && call.Method.Name == linkToStatic && m.Class == classGuards
 	return call
 }
 
-// NeverInvoked is Invocation.Never alone.
+// NeverInvoked returns only Invocation.Never.
 func (vm *VM) NeverInvoked(m *Method, b *Bytecode) bool {
 	e, _ := vm.invokeEntry(m, b)
 	return e.never
 }
 
-// poolCache returns the address of the ConstantPoolCache of m's class, 0 if it is not known.
+// poolCache returns the address of the ConstantPoolCache of m's class, 0 if not known.
 func (vm *VM) poolCache(m *Method) uint64 {
 	if !vm.l.invoke.cache.ok() {
 		return 0
@@ -57,7 +57,7 @@ func (vm *VM) poolCache(m *Method) uint64 {
 	return cache
 }
 
-// invokeEntry reads the entry of an invoke in the constant pool's cache. ok says that the entry names the method.
+// invokeEntry reads the entry of an invoke in the constant pool's cache. ok is true if the entry identifies the method.
 func (vm *VM) invokeEntry(m *Method, b *Bytecode) (e invokeEntry, ok bool) {
 	cache := vm.poolCache(m)
 	if b.Op < OpInvoke || b.Op > OpInvokeInterface || cache == 0 {
@@ -66,7 +66,7 @@ func (vm *VM) invokeEntry(m *Method, b *Bytecode) (e invokeEntry, ok bool) {
 	if !vm.l.invoke.methods.ok() {
 		return vm.cacheEntry(cache, b)
 	}
-	// For an interface's method the cache has the interface's own method, and any class may have another one.
+	// For an interface's method, the cache has the interface's own method, and any class may have another.
 	e, ok = vm.resolvedMethod(cache, b)
 	return e, ok && b.Op != OpInvokeInterface
 }
@@ -74,21 +74,21 @@ func (vm *VM) invokeEntry(m *Method, b *Bytecode) (e invokeEntry, ok bool) {
 // invokeEntry is an invoke's entry in the constant pool's cache: a method, or an index in the vtable.
 type invokeEntry struct {
 	method   uint64
-	constant uint16 // the constant that the class file names
-	never    bool   // it is not resolved
+	constant uint16 // the constant in the class file
+	never    bool   // the invoke is not resolved
 	table    uint64
 }
 
-// cacheEntry reads an entry as JDKs up to 22 have them (oops/cpCache.hpp, ConstantPoolCacheEntry).
+// cacheEntry reads an entry in the form of JDKs up to 22 (oops/cpCache.hpp, ConstantPoolCacheEntry).
 func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	l := &vm.l.invoke
 	raw := vm.oldEntry(cache, b.Index)
 	if raw == nil {
 		return e, false
 	}
-	// The resolved bytecodes follow the constant: one that uses f1, and invokevirtual, which uses f2. An invoke of a
-	// handle's method is an invokevirtual, but opInvokeHandle here: f1 is the method to which it is linked (cpCache.cpp,
-	// set_method_handle_common).
+	// The resolved bytecodes follow the constant: first a bytecode that uses f1, and then invokevirtual, which uses f2. An
+	// invoke of a handle's method is an invokevirtual, but opInvokeHandle here, and f1 is the method to which it is linked
+	// (cpCache.cpp, set_method_handle_common).
 	e.constant = l.indices.u16(raw)
 	resolved := (l.indices + 2).u16(raw)
 	byF1, byF2 := uint8(resolved), uint8(resolved>>8)
@@ -108,7 +108,7 @@ func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	return e, ok
 }
 
-// oldEntry reads an entry of the cache itself, nil if there is none.
+// oldEntry reads an entry that is in the cache itself. It returns nil if there is none.
 func (vm *VM) oldEntry(cache uint64, index uint16) []byte {
 	l := &vm.l.invoke
 	n, err := vm.near.U32(cache + uint64(l.length))
@@ -122,8 +122,8 @@ func (vm *VM) oldEntry(cache uint64, index uint16) []byte {
 	return raw
 }
 
-// arrayIn returns the Array<> to which the pointer at addr points, and its length: 0 if it is longer than most, or
-// cannot be read (oops/array.hpp).
+// arrayIn returns the Array<> to which the pointer at addr points, and its length. Both are 0 if it is longer than
+// most, or cannot be read (oops/array.hpp).
 func (vm *VM) arrayIn(r *process.Reader, addr uint64, most uint32) (array uint64, n uint32) {
 	array, err := r.Ptr(addr)
 	if err != nil || array == 0 {
@@ -135,7 +135,7 @@ func (vm *VM) arrayIn(r *process.Reader, addr uint64, most uint32) (array uint64
 	return array, n
 }
 
-// poolEntry reads an entry of an array to which the cache points, nil if there is none.
+// poolEntry reads an entry of an array to which the cache points. It returns nil if there is none.
 func (vm *VM) poolEntry(cache uint64, entries, data offset, size uint64, index uint16) []byte {
 	array, n := vm.arrayIn(vm.near, cache+uint64(entries), maxPool)
 	raw := make([]byte, size)
@@ -145,7 +145,7 @@ func (vm *VM) poolEntry(cache uint64, entries, data offset, size uint64, index u
 	return raw
 }
 
-// resolvedMethod reads an entry as JDKs since 23 have them (oops/resolvedMethodEntry.hpp): the method, its index in a
+// resolvedMethod reads an entry in the form of JDKs since 23 (oops/resolvedMethodEntry.hpp): the method, its index in a
 // table, the number of the constant. The entry of a virtual method that is not final has no method.
 func (vm *VM) resolvedMethod(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	l := &vm.l.invoke
@@ -154,12 +154,12 @@ func (vm *VM) resolvedMethod(cache uint64, b *Bytecode) (e invokeEntry, ok bool)
 		return e, false
 	}
 	e.method, e.table, e.constant = word(raw), uint64(offset(8).u16(raw)), l.constant.u16(raw)
-	byMethod, byTable := raw[len(raw)-2], raw[len(raw)-1] // the bytecodes that have been resolved here
+	byMethod, byTable := raw[len(raw)-2], raw[len(raw)-1] // the bytecodes that are resolved in this entry
 	e.never = byTable == 0 && byMethod == 0 && e.method == 0
 	return e, !e.never && (!b.Handle || byMethod == opInvokeHandle)
 }
 
-// virtualMethod looks a method up in the vtable of the class that the constant names.
+// virtualMethod looks up a method in the vtable of the class that the constant names.
 func (vm *VM) virtualMethod(m *Method, constant uint16, table uint64) uint64 {
 	if constant == 0 || uint32(constant) >= m.pool.length {
 		return 0
@@ -173,7 +173,7 @@ func (vm *VM) inVtable(klass, table uint64) uint64 {
 	if klass == 0 || klass%8 != 0 || !l.vtableLen.ok() || table >= maxVtable {
 		return 0
 	}
-	// The length is in words up to 8 and since 9 (oops/klass.hpp): a vtableEntry is one word.
+	// The length is in words both up to 8 and since 9 (oops/klass.hpp), because a vtableEntry is one word.
 	n, err := vm.near.U32(klass + uint64(l.vtableLen))
 	if err != nil || table >= uint64(n) {
 		return 0
@@ -185,12 +185,12 @@ func (vm *VM) inVtable(klass, table uint64) uint64 {
 	return method
 }
 
-// maxVtable bounds a vtable: a class file has at most that many methods, and inherits as many.
+// maxVtable bounds a vtable. A class file has at most 65,535 methods, and the class may inherit as many.
 const maxVtable = 1 << 17
 
-// poolKlass returns the class of a constant that is a method, 0 if it is not resolved. The lower half of such a
-// constant is the number of the class (oops/constantPool.hpp). In 8 the entry of a resolved class is a pointer. Since 9
-// it is the number of an entry in a separate table.
+// poolKlass returns the class of a constant that is a method. It returns 0 if the class is not resolved. The lower half
+// of such a constant is the number of the class (oops/constantPool.hpp). In 8 the entry of a resolved class is a
+// pointer. Since 9 it is the number of an entry in a separate table.
 func (vm *VM) poolKlass(p *pool, constant uint16) uint64 {
 	l := &vm.l.invoke
 	method, ok := vm.poolSlot(p, constant)
@@ -227,7 +227,7 @@ type invokeLayout struct {
 	methods       offset `vm:"ConstantPoolCache._resolved_method_entries"` // since 23
 	methodsData   offset
 	constant      offset // ResolvedMethodEntry
-	entrySize     uint64 // of either kind
+	entrySize     uint64 // size of an entry of either kind
 	klasses       offset // ConstantPool, since 9
 	klassesData   offset
 	intrinsic     sized `need:"Method._intrinsic_id"`

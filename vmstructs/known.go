@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Names that HotSpot, its launcher and its class library give, where only the name identifies a thing.
+// Names that HotSpot, its launcher and its class library use, where only the name identifies a thing.
 
-// anyOf reports whether is (strings.HasPrefix, strings.Contains) holds for a name and one of the parts.
+// anyOf reports whether is (strings.HasPrefix, strings.Contains) returns true for a name and one of the parts.
 func anyOf(is func(name, part string) bool, name string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return is(name, part) })
 }
@@ -17,33 +17,35 @@ func anyOf(is func(name, part string) bool, name string, parts ...string) bool {
 // the launcher's (libjli/java_md.c; JavaMain up to 13).
 var threadEntries = []string{"thread_native_entry", "java_start", "ThreadJavaMain", "JavaMain"}
 
-// BeginsThread reports whether a function of that name is the first of a thread that the JVM or its launcher has made.
+// BeginsThread reports whether a function with that name is the first of a thread that the JVM or its launcher has
+// made.
 func BeginsThread(function string) bool { return slices.Contains(threadEntries, function) }
 
-// threadLoops are the methods in which a thread of the VM's own does its work. The classes threadBases only call them.
+// threadLoops are the methods in which the VM's own threads do their work. The methods of the classes threadBases only
+// call them.
 var (
 	threadLoops = []string{"run", "run_service", "loop"}
 	threadBases = []string{"Thread", "NonJavaThread", "ConcurrentGCThread", "NamedThread"}
 )
 
-// ClassOfThread returns the class of the VM's own thread that works in a C++ function of that name. ok is false if it
-// is no such function.
+// ClassOfThread returns the class of the VM's own thread that works in a C++ function with that name. ok is false if
+// there is no such class.
 func ClassOfThread(function string) (class string, ok bool) {
 	name, _, _ := strings.Cut(function, "(")
 	class, method, ok := strings.Cut(name, "::")
 	return class, ok && slices.Contains(threadLoops, method) && !slices.Contains(threadBases, class)
 }
 
-// MayCarry reports whether a Java thread of that name may run virtual threads (java.lang.VirtualThread,
+// MayCarry reports whether a Java thread with that name may run virtual threads (java.lang.VirtualThread,
 // createDefaultScheduler).
 func MayCarry(thread string) bool { return strings.HasPrefix(thread, "ForkJoinPool-") }
 
-// Wait is how a Java thread waits.
+// Wait is the way in which a Java thread waits.
 type Wait uint8
 
 const (
 	NoWait         Wait = iota
-	WaitsToEnter        // a monitor that another thread holds
+	WaitsToEnter        // for a monitor that another thread holds
 	WaitsForNotify      // in Object.wait
 	WaitsForUnpark      // in LockSupport.park
 	WaitsForTime        // in Thread.sleep
@@ -57,13 +59,13 @@ var waitMethods = map[string]Wait{
 	"sun.misc.Unsafe.park":         WaitsForUnpark, "jdk.internal.misc.Unsafe.park": WaitsForUnpark,
 }
 
-// WaitOfMethod says how a thread waits, if its topmost Java frame is a method of that name.
+// WaitOfMethod returns how a thread waits if its topmost Java frame is a method with that name.
 func WaitOfMethod(name string) Wait { return waitMethods[name] }
 
-// WaitsForSocket reports whether a virtual thread that is parked in a method of that name waits for a socket.
+// WaitsForSocket reports whether a virtual thread that is parked in a method with that name waits for a socket.
 func WaitsForSocket(name string) bool { return strings.HasPrefix(name, "sun.nio.ch.Poller.") }
 
-// WaitOfStatus says how a thread waits, if its ThreadStatus is status.
+// WaitOfStatus returns how a thread with that ThreadStatus waits.
 func WaitOfStatus(status string) Wait {
 	switch status {
 	case "BLOCKED":
@@ -82,13 +84,13 @@ func WaitOfStatus(status string) Wait {
 type NativeRole uint8
 
 const (
-	NotOfVM NativeRole = iota // the thread has no name that a JVM gives
+	NotOfVM NativeRole = iota // the thread's name is none of the JVM's
 	OfGC                      // of the garbage collector
 	OfVM                      // the VM thread and others
 )
 
-// gcThreads begin the names of the collectors' threads, as far as the kernel has them (15 bytes; since 26 or so names
-// that are longer have ".." in their middle). gc/*, ConcurrentGCThread and WorkerThreads; gang workers up to 10.
+// gcThreads are the beginnings of the names of collectors' threads. The kernel has only 15 bytes of a name. Since about
+// 26, longer names have ".." in the middle. See gc/*, ConcurrentGCThread and WorkerThreads; gang workers up to 10.
 var gcThreads = []string{"GC Thread#", "GC task thread", "Gang worker#", "ParGC Thread#", "G1 ", "CMS ",
 	"Concurrent Mark",
 	"ZWorker", "ZDirector", "ZDriver", "ZStat", "ZUncommitter", "ZUnmapper", "XWorker", "XDirector", "XDriver", "XStat",
@@ -97,7 +99,7 @@ var gcThreads = []string{"GC Thread#", "GC task thread", "Gang worker#", "ParGC 
 
 var vmThreads = []string{"VM Thread", "VM Peri", "Sweeper thread", "AsyncLog", "Logger", "JFR "}
 
-// NativeRoleOf returns the role of a thread that is no Java thread, by its name in the kernel.
+// NativeRoleOf returns the role of a thread that is not a Java thread, by its name in the kernel.
 func NativeRoleOf(comm string) NativeRole {
 	switch {
 	case anyOf(strings.HasPrefix, comm, gcThreads...):
@@ -108,26 +110,26 @@ func NativeRoleOf(comm string) NativeRole {
 	return NotOfVM
 }
 
-// vmJavaThreads are Java threads that run the VM's own code: their stacks have no Java frames, or few.
+// vmJavaThreads are Java threads that run the VM's own code. Their stacks have few or no Java frames.
 var vmJavaThreads = []string{"Signal Dispatcher", "Service Thread", "Monitor Deflation Thread", "Notification Thread",
 	"Sweeper thread", "Attach Listener", "Surrogate Locker Thread (Concurrent GC)"}
 
-// IsVMJavaThread reports whether the VM gives that name to a Java thread of its own.
+// IsVMJavaThread reports whether that is the name of one of the VM's own Java threads.
 func IsVMJavaThread(name string) bool { return slices.Contains(vmJavaThreads, name) }
 
 // AllocTracer names the two functions that HotSpot calls if an object does not go into the thread's present buffer
-// (TLAB): the thread gets a new buffer, or the object is allocated outside of all buffers (gc/shared/allocTracer.hpp).
-// The first argument is the class's Klass.
+// (TLAB). Either the thread gets a new buffer, or the object is allocated outside of all buffers
+// (gc/shared/allocTracer.hpp). The first argument is the class's Klass.
 type AllocTracer struct {
 	InNewTLAB, OutsideTLAB string
-	Bytes                  int // the argument with the size of the buffer, or of the object, counted from 1
-	// At is the argument with the object's address. If it is 0, there is neither this argument nor the last one, with the
-	// thread.
+	Bytes                  int // the number, counted from 1, of the argument with the size of the buffer or of the object
+	// At is the number of the argument with the object's address. If At is 0, this argument is missing, and so is the last
+	// one, with the thread.
 	At     int
-	Unseen string // what is allocated without a call of either
+	Unseen string // allocations that call neither function
 }
 
-// refillsUnseen is for JDK 8: where eden is one piece, the interpreter and C1's code take a new buffer, or put an
+// refillsUnseen is for JDK 8. If eden is one range, the interpreter and C1's code take a new buffer, or allocate an
 // object outside, without a call (c1_Runtime1_x86.cpp, FastTLABRefill; CollectedHeap::supports_inline_contig_alloc).
 const refillsUnseen = "with Serial, Parallel and CMS, stacks of allocations by the interpreter and by C1's code are " +
 	"mostly not seen"
@@ -138,8 +140,8 @@ const refillsUnseen = "with Serial, Parallel and CMS, stacks of allocations by t
 //	InNewTLAB:   Klass*, HeapWord*, size_t tlab_size, size_t alloc_size, Thread*
 //	OutsideTLAB: Klass*, HeapWord*, size_t alloc_size, Thread*
 //
-// In earlier releases the HeapWord* and the Thread* are missing. In JDK 8 both forms have the same names: only the
-// parameters in the mangled names differ.
+// In earlier releases the HeapWord* and the Thread* are missing. In JDK 8 both forms exist with the same names, and
+// only the parameters in the mangled names differ.
 var AllocTracers = [...]AllocTracer{
 	{"AllocTracer::send_allocation_in_new_tlab", "AllocTracer::send_allocation_outside_tlab", 3, 2, ""},
 	{"_ZN11AllocTracer33send_allocation_in_new_tlab_eventE11KlassHandleP8HeapWordmmP6Thread",
@@ -148,25 +150,25 @@ var AllocTracers = [...]AllocTracer{
 		"_ZN11AllocTracer34send_allocation_outside_tlab_eventE11KlassHandlem", 2, 0, refillsUnseen},
 }
 
-// HiddenSymbol is VMThread::run (runtime/vmThread.cpp), a function of every libjvm.so that none exports. If it is
-// found, the library's own symbols are there.
+// HiddenSymbol is VMThread::run (runtime/vmThread.cpp), a function of every libjvm.so that is never exported. If it is
+// found, the library's own symbols are available.
 const HiddenSymbol = "_ZN8VMThread3runEv"
 
-// handlerSeekers are functions of HotSpot that look for the handler of an exception (opto/runtime.cpp,
+// handlerSeekers are functions of HotSpot that search for the handler of an exception (opto/runtime.cpp,
 // c1/c1_Runtime1.cpp, interpreter/interpreterRuntime.cpp, runtime/sharedRuntime.cpp), and parts of the names of stubs
 // that call them.
 var handlerSeekers = []string{"OptoRuntime::handle_exception_C", "OptoRuntime::rethrow_C", "exception_handler_for_pc",
 	"SharedRuntime::compute_compiled_exc_handler", "InterpreterRuntime::exception_handler_for_exception",
 	"SharedRuntime::raw_exception_handler_for_return_address"}
 
-// SeeksHandler reports whether a native function or stub of that name looks for the handler of an exception.
+// SeeksHandler reports whether a native function or stub with that name searches for the handler of an exception.
 func SeeksHandler(function string) bool { return anyOf(strings.Contains, function, handlerSeekers...) }
 
 // vmThreadHomes are methods that only the JVM's own Java threads run: for references, and since 21 for virtual threads.
 var vmThreadHomes = regexp.MustCompile(`^(?:java\.lang\.ref\.(?:Reference|Finalizer)\$|java\.lang\.ref\.ReferenceQueue\.|jdk\.internal\.ref\.CleanerImpl\.|` +
 	`sun\.nio\.ch\.Poller|java\.lang\.VirtualThread\.(?:unblockVirtualThreads|takeVirtualThreadListToUnblock)$)`)
 
-// IsHomeOfVMThread reports whether only the JVM's own Java threads run a method of that name.
+// IsHomeOfVMThread reports whether only the JVM's own Java threads run a method with that name.
 func IsHomeOfVMThread(method string) bool { return vmThreadHomes.MatchString(method) }
 
 // vmThreadWaits are the other methods on the stacks of these threads while they wait.
@@ -175,14 +177,14 @@ var vmThreadWaits = regexp.MustCompile(`^(?:java\.lang\.ref\.|java\.lang\.Object
 	`java\.util\.concurrent\.locks\.|java\.util\.concurrent\.ForkJoinPool\.(?:managedBlock|unmanagedBlock|compensatedBlock)$|` +
 	`sun\.nio\.ch\.(?:EPoll|EPollPoller)\b)`)
 
-// IsWaitOfVMThread reports whether the JVM's own Java threads may run a method of that name while they wait for work.
+// IsWaitOfVMThread reports whether the JVM's own Java threads may run a method with that name while they wait for work.
 func IsWaitOfVMThread(method string) bool { return vmThreadWaits.MatchString(method) }
 
-// vmOperations begin the names of functions in which the VM thread works while the program stands still.
+// vmOperations are the beginnings of the names of functions in which the VM thread works while the program is stopped.
 var vmOperations = []string{"VM_", "SafepointSynchronize::", "VMThread::evaluate_operation"}
 
-// IsOperation reports whether the VM thread executes an operation in a function of that name. A thread that waits there
-// is not idle.
+// IsOperation reports whether the VM thread executes an operation in a function with that name. A thread that waits
+// there is not idle.
 func IsOperation(function string) bool { return anyOf(strings.HasPrefix, function, vmOperations...) }
 
 // monitorEntries are HotSpot's functions in which a thread waits to enter a monitor (runtime/objectMonitor.cpp,
@@ -190,10 +192,10 @@ func IsOperation(function string) bool { return anyOf(strings.HasPrefix, functio
 var monitorEntries = regexp.MustCompile(`^(?:ObjectMonitor::(?:enter|reenter|EnterI|enter_internal|ReenterI)|` +
 	`(?:Object|Lightweight)Synchronizer::(?:enter|inflate_and_enter|fast_enter|slow_enter))`)
 
-// EntersMonitor reports whether a thread that waits in a native function of that name waits to enter a monitor.
+// EntersMonitor reports whether a thread in a native function with that name waits to enter a monitor.
 func EntersMonitor(function string) bool { return monitorEntries.MatchString(function) }
 
-// IsCollection reports whether a function of that name belongs to an operation of the VM thread that collects
+// IsCollection reports whether a function with that name belongs to an operation of the VM thread that is a collection
 // (gc/shared/gcVMOperations.hpp and those of each collector): VM_GenCollectForAllocation,
 // VM_ParallelGCFailedAllocation, VM_G1CollectFull ...
 func IsCollection(function string) bool {

@@ -1,6 +1,6 @@
 package vmstructs
 
-// The capabilities that fields belong to, as VM.Missing names them.
+// The capabilities to which fields belong, as VM.Missing names them.
 const (
 	capCode       = "code cache"
 	capBlobs      = "code blobs"
@@ -29,13 +29,14 @@ const (
 )
 
 // essential are the capabilities without which goprof refuses a JVM. Without the first three it could report nothing.
-// Without compiled frames its stacks could be wrong: in code that a compiled frame calls, a wrong frame pointer may
-// lead past that frame.
+// Without compiled frames its stacks could be wrong, because in code that a compiled frame calls, a wrong frame pointer
+// may skip that frame.
 var essential = []string{capCode, capBlobs, capMethods, capNmethods}
 
 // layout has every offset, size, constant and static address that this package uses, resolved once. If releases differ,
-// layout has a field for each form, and the absent one shows which release it is. docs/evidence/hotspot.md says why to
-// choose by presence: vendors and even updates move things (25.0.3 to 25.0.5 changed ConstantPool).
+// layout has a field for each form, and the absent one shows which release it is. docs/evidence/hotspot.md says why
+// goprof chooses by presence: fields differ between vendors and even between updates (25.0.5 has another ConstantPool
+// than 25.0.3).
 type layout struct {
 	jdk8      bool // interpreter frames have no mirror slot
 	code      codeLayout
@@ -69,7 +70,7 @@ type layout struct {
 // codeLayout: memory/heap.hpp, code/codeCache.hpp, memory/virtualspace.hpp.
 type codeLayout struct {
 	heap                uint64 `vm:"CodeCache._heap"`
-	heaps               uint64 `vm:"CodeCache._heaps"` // since 9; before, heap
+	heaps               uint64 `vm:"CodeCache._heaps"` // since 9; heap before that
 	lowBound            uint64 `vm:"CodeCache._low_bound"`
 	highBound           uint64 `vm:"CodeCache._high_bound"`
 	arrayLen, arrayData offset // GrowableArray
@@ -103,7 +104,7 @@ type blobLayout struct {
 	length        offset `need:"CodeBlob._size"`
 	codeBegin     offset `vm:"CodeBlob._code_begin"` // 9 to 22: pointers
 	codeEnd       offset `vm:"CodeBlob._code_end"`
-	codeOffset    offset `vm:"CodeBlob._code_offset"` // 8, and since 23: from the blob
+	codeOffset    offset `vm:"CodeBlob._code_offset"` // 8, and since 23: offset from the blob
 	dataOffset    offset `vm:"CodeBlob._data_offset"`
 	frameComplete sized  `need:"CodeBlob._frame_complete_offset"`
 	frameSize     offset `need:"CodeBlob._frame_size"`
@@ -113,7 +114,7 @@ type blobLayout struct {
 	mutable       offset        `vm:"CodeBlob._mutable_data"` // since 25: has relocations and metadata
 	mutableSize   offset        `vm:"CodeBlob._mutable_data_size"`
 	relocSize     offset        `vm:"CodeBlob._relocation_size"`
-	kinds         [256]BlobKind // of _kind; numbered differently from release to release
+	kinds         [256]BlobKind // of _kind, with the numbers of the release
 }
 
 func (r *resolver) blob() blobLayout {
@@ -140,12 +141,12 @@ func (r *resolver) blob() blobLayout {
 type nmethodLayout struct {
 	method      offset `need:"nmethod._method|CompiledMethod._method"`
 	compileID   offset `need:"nmethod._compile_id"`
-	level       offset `need:"nmethod._comp_level"` // an int up to 20, then a byte: the low byte is right in both
+	level       offset `need:"nmethod._comp_level"` // an int up to 20, then a byte: the low byte is right for both
 	entryBCI    offset `need:"nmethod._entry_bci"`
 	noEntryBCI  int32  `vm:"InvocationEntryBci" else:"-1"`
 	entry       offset `vm:"nmethod._entry_point"` // up to 22: pointers
 	verified    offset `vm:"nmethod._verified_entry_point"`
-	entryOff    sized  `vm:"nmethod._entry_offset"` // since 23: from the code's begin
+	entryOff    sized  `vm:"nmethod._entry_offset"` // since 23: offset from the code's beginning
 	verifiedOff sized  `vm:"nmethod._verified_entry_offset"`
 	osrEntry    offset `vm:"nmethod._osr_entry_point"` // a pointer in all releases
 	stub        offset `vm:"nmethod._stub_offset"`
@@ -161,7 +162,7 @@ type nmethodLayout struct {
 	metadata      sized  `vm:"nmethod._metadata_offset"`                                   // 8 to 24
 	nullTable     sized  `need:"nmethod._nul_chk_table_offset" cap:"implicit null checks"` // as scopesPCs
 	handlers      sized
-	end           offset // 8 to 22: where its data end
+	end           offset // 8 to 22: the end of its data
 	span          int
 	deopt         [2]offset // up to 8, and since 23: offsets of handlers from the nmethod
 	deoptPtr      [2]offset // 9 to 22: pointers
@@ -211,7 +212,7 @@ func (r *resolver) hasMutableData() bool {
 		r.field("", "CodeBlob._relocation_size").ok()
 }
 
-// resolve finds everything in the tables and lists what is not there.
+// resolve resolves all entries of the layout, and lists the missing ones.
 func resolve(t *tables) (*layout, *resolver) {
 	r := &resolver{t: t, missing: map[string][]string{}, odd: map[string]string{}}
 	_, jdk8 := t.sizes["Flag"] // renamed JVMFlag in 9 or 10

@@ -10,35 +10,35 @@ type contLayout struct {
 
 	super        offset `need:"Klass._super"`
 	layoutHelper offset `need:"Klass._layout_helper"`
-	nextKlass    offset `need:"Klass._next_link"` // of the same loader
+	nextKlass    offset `need:"Klass._next_link"` // the next class of the same loader
 	nextLoader   offset `need:"ClassLoaderData._next"`
 	klasses      offset `need:"ClassLoaderData._klasses"`
 	loaders      uint64 `need:"ClassLoaderDataGraph._head"`
 
-	zOffsetMask offset `vm:"ZGlobalsForVMStructs._ZAddressOffsetMask"` // a pointer to the bits that are no colour
+	zOffsetMask offset `vm:"ZGlobalsForVMStructs._ZAddressOffsetMask"` // a pointer to the mask of bits without the colour
 	xOffsetMask offset `vm:"XGlobalsForVMStructs._XAddressOffsetMask"`
 }
 
-// capVirtual is lost by JVMs that have virtual threads and do not show them.
+// capVirtual is missing if a JVM has virtual threads but does not export their fields.
 const capVirtual = "virtual threads"
 
 func (r *resolver) continuation() contLayout {
 	l := contLayout{vthread: r.field("", "JavaThread._vthread")}
 	if !l.vthread.ok() {
 		if _, has := r.t.fields[fieldName{"JavaThread", "_jvmti_vthread"}]; has || r.t.sizes["ContinuationEntry"] != 0 {
-			r.lost(capVirtual, "JavaThread._vthread") // it stands beside what is there since 21
+			r.lost(capVirtual, "JavaThread._vthread") // the fields of 21 and later exist, so this one should
 		}
 		return l // otherwise there are no virtual threads
 	}
 	return fill[contLayout](r, capVirtual)
 }
 
-// A ContinuationEntry on the stack (runtime/continuationEntry.hpp); the same in 21 to 27. Its type is exported with its
-// size only.
+// A ContinuationEntry on the stack (runtime/continuationEntry.hpp) is the same in 21 to 27. Only the size of this type
+// is exported.
 const (
-	entryParent  = 8  // of the continuation around this one
+	entryParent  = 8  // the entry of the enclosing continuation
 	entryCont    = 16 // jdk.internal.vm.Continuation
 	entryFlags   = 32 // not 0: a virtual thread's
 	entryArgSize = 36 // words of arguments that the lowest frame has on the stack
-	entrySize    = 40 // as far as goprof reads
+	entrySize    = 40 // the part that goprof reads
 )

@@ -12,7 +12,7 @@ type healthLayout struct {
 
 	heap        uint64 `vm:"Universe._collectedHeap"`
 	collections offset `vm:"CollectedHeap._total_collections"`
-	// active says that all threads are stopped for a collection.
+	// active: all threads are stopped for a collection.
 	active   offset `vm:"CollectedHeap._is_stw_gc_active|CollectedHeap._is_gc_active"`
 	reserved offset `vm:"CollectedHeap._reserved"` // a MemRegion
 	start    offset `vm:"MemRegion._start"`
@@ -35,10 +35,10 @@ type healthLayout struct {
 	nextKlass   offset `vm:"Klass._next_link"`
 	super       offset `vm:"Klass._super"`
 	mirror      offset `vm:"Klass._java_mirror"`
-	mirrorIsOop bool   // up to 8: mirror is the reference itself, no OopHandle
+	mirrorIsOop bool   // up to 8: mirror is the reference itself, not an OopHandle
 }
 
-// serialLayout is Serial's, and that of all collectors with GenCollectedHeap (up to 24): CMS, too.
+// serialLayout is for Serial and all other collectors with GenCollectedHeap (up to 24), such as CMS.
 type serialLayout struct {
 	gens     offset `vm:"GenCollectedHeap._gens"` // up to 8: an array
 	young    offset `vm:"SerialHeap._young_gen|GenCollectedHeap._young_gen"`
@@ -76,12 +76,12 @@ type g1Layout struct {
 	bottom  offset `vm:"HeapRegion._bottom|G1HeapRegion._bottom|Space._bottom"`
 	top     offset `vm:"HeapRegion._top|G1HeapRegion._top|G1ContiguousSpace._top|G1OffsetTableContigSpace._top"`
 	end     offset `vm:"HeapRegion._end|G1HeapRegion._end|Space._end"`
-	// kind is there since about 9.
+	// kind exists since about 9.
 	kind       offset   `vm:"HeapRegion._type|G1HeapRegion._type > HeapRegionType._tag|G1HeapRegionType._tag"`
 	young      uint32   // bits of kind; 0: not known
 	grain      uint64   `vm:"HeapRegion.GrainBytes|G1HeapRegion.GrainBytes"`
-	oldSet     offset   // of G1CollectedHeap: how many regions are old
-	bigSet     offset   // of G1CollectedHeap: how many regions are humongous
+	oldSet     offset   // of G1CollectedHeap: the number of old regions
+	bigSet     offset   // of G1CollectedHeap: the number of humongous regions
 	monitoring offset   `vm:"G1CollectedHeap._monitoring_support|G1CollectedHeap._g1mm"`
 	committed  []offset // of G1MonitoringSupport: of eden, survivors, old
 }
@@ -102,11 +102,11 @@ type zHeapLayout struct {
 type shenandoahLayout struct {
 	used       offset `vm:"ShenandoahHeap._used"`
 	committed  offset `vm:"ShenandoahHeap._committed"`
-	holder     offset `vm:"ShenandoahHeap._global_generation"` // since 25: the object that knows how much is used
+	holder     offset `vm:"ShenandoahHeap._global_generation"` // since 25: the object that has the used size
 	holderUsed offset
 }
 
-// chain adds offsets of members within members; absent if one of them is.
+// chain adds offsets of nested members. The result is absent if one of them is.
 func chain(offsets ...offset) offset {
 	sum := offset(0)
 	for _, o := range offsets {

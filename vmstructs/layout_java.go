@@ -1,6 +1,6 @@
 package vmstructs
 
-// methodLayout says where the names and lines of a method are: oops/method.hpp, constMethod.hpp, constantPool.hpp,
+// methodLayout has the fields for the names and lines of a method: oops/method.hpp, constMethod.hpp, constantPool.hpp,
 // klass.hpp, instanceKlass.hpp, symbol.hpp, array.hpp.
 type methodLayout struct {
 	constMethod offset `need:"Method._constMethod"`
@@ -16,9 +16,9 @@ type methodLayout struct {
 	sigIndex   offset `need:"ConstMethod._signature_index"`
 	idnum      offset `need:"ConstMethod._method_idnum"`
 	constFlags offset `need:"ConstMethod._flags._flags|ConstMethod._flags" cap:"line numbers"`
-	hasLines   uint8  // the bit of constFlags that says that a line table follows the bytecodes
+	hasLines   uint8  // the bit of constFlags that is set if a line table follows the bytecodes
 	constSpan  int
-	idBegin    offset // code size, idnum and the two indexes lie in [idBegin, idEnd)
+	idBegin    offset // code size, idnum and the two indexes are in [idBegin, idEnd)
 	idEnd      offset
 	poolSize   uint64 `need:"ConstantPool"` // its entries follow it
 	poolHolder offset `need:"ConstantPool._pool_holder"`
@@ -29,7 +29,7 @@ type methodLayout struct {
 	klassName  offset `need:"Klass._name"`
 	symLength  offset `need:"Symbol._length"`
 	symBody    offset `need:"Symbol._body|Symbol._body[0]"`
-	unsigned5X uint8  // how many byte values UNSIGNED5 never writes; see unsigned5.go
+	unsigned5X uint8  // the number of byte values that UNSIGNED5 never writes; see unsigned5.go
 
 	fieldTuples offset `vm:"InstanceKlass._fields"`
 	fieldCount  offset `vm:"InstanceKlass._java_fields_count"`
@@ -63,8 +63,8 @@ func (r *resolver) method() methodLayout {
 	return l
 }
 
-// oopLayout says what is needed to read a java.lang.Thread and its name out of the heap: oops/oop.hpp,
-// compressedOops.hpp, classfile/vmClasses.hpp (systemDictionary.hpp before), gc/z/vmStructs_z.hpp.
+// oopLayout has the fields for reading a java.lang.Thread and its name from the heap: oops/oop.hpp, compressedOops.hpp,
+// classfile/vmClasses.hpp (systemDictionary.hpp before), gc/z/vmStructs_z.hpp.
 type oopLayout struct {
 	threadKlass  uint64 `need:"class Thread"`
 	stringKlass  uint64 `need:"class String"`
@@ -80,8 +80,8 @@ type oopLayout struct {
 	zLoadShift   offset `vm:"ZGlobalsForVMStructs._ZPointerLoadShift"`
 }
 
-// wellKnown is the tables' name of the variable that holds a class which the VM knows by itself: the name in 17 and
-// later, and the one before (classfile/vmClasses.hpp, systemDictionary.hpp).
+// wellKnown returns the tables' name of the variable for a class that the VM itself uses: the name in 17 and later, and
+// the one before (classfile/vmClasses.hpp, systemDictionary.hpp).
 func wellKnown(class string) string {
 	return "vmClasses._klasses[static_cast<int>(vmClassID::" + class + "_klass_knum)]|" +
 		"SystemDictionary._well_known_klasses[SystemDictionary::" + class + "_klass_knum]"

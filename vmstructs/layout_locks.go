@@ -2,23 +2,23 @@ package vmstructs
 
 import "strings"
 
-// lockLayout: which thread owns a monitor, and where all monitors are. runtime/objectMonitor.hpp, synchronizer.hpp,
-// basicLock.hpp, lockStack.hpp, javaThread.hpp; gc/shared/collectedHeap.hpp.
+// lockLayout shows which thread owns a monitor, and where all monitors are. runtime/objectMonitor.hpp,
+// synchronizer.hpp, basicLock.hpp, lockStack.hpp, javaThread.hpp; gc/shared/collectedHeap.hpp.
 type lockLayout struct {
 	// owner is a JavaThread, a BasicLock on its owner's stack, or a number (since 24).
 	owner offset `need:"ObjectMonitor._owner"`
-	// ownerID is the number by which a JavaThread is known as an owner. If it exists, owner is such a number too.
+	// ownerID is the number that identifies a JavaThread as an owner. If it exists, owner is also such a number.
 	ownerID offset `vm:"JavaThread._monitor_owner_id"`
 	// stackLocker is the BasicLock of an owner that is not known yet (24, 25).
 	stackLocker offset `vm:"ObjectMonitor._stack_locker"`
-	span        int    // how much is read of an ObjectMonitor
+	span        int    // bytes of an ObjectMonitor that are read
 
 	inUse   uint64 `vm:"ObjectSynchronizer._in_use_list"` // since 16
 	first   offset // MonitorList
 	next    offset // ObjectMonitor
 	blocks  uint64 `vm:"ObjectSynchronizer.gBlockList"` // up to 15: blocks of monitors
-	link    offset // of the first monitor of a block: to the next block
-	stride  uint64 // from monitor to monitor
+	link    offset // in the first monitor of a block: the link to the next block
+	stride  uint64 // distance of two monitors
 	inBlock int
 
 	stack    offset `vm:"JavaThread._lock_stack"` // its LockStack, since 21
@@ -26,7 +26,7 @@ type lockLayout struct {
 	top      sized  `vm:"LockStack._top"`
 	base     offset `vm:"LockStack._base[0]"`
 
-	lockBytes uint64 `need:"BasicObjectLock"` // as they lie in the interpreter's frames
+	lockBytes uint64 `need:"BasicObjectLock"` // size in the interpreter's frames
 	lockObj   offset `need:"BasicObjectLock._obj"`
 
 	super   offset       `need:"Klass._super"`
@@ -38,7 +38,7 @@ type lockLayout struct {
 	init    initLayout   `cap:"who initialises classes"`
 }
 
-// capLocks is lost by JVMs that do not tell all of it.
+// capLocks is missing if a JVM does not export all of lockLayout.
 const capLocks = "who owns locks"
 
 func (r *resolver) locks() lockLayout {
@@ -47,7 +47,7 @@ func (r *resolver) locks() lockLayout {
 	r.init(&l.init)
 	r.monitors(&l)
 	if f, ok := r.lookup("ObjectMonitor._owner", false); ok && strings.Contains(f.typ, "int") && !l.ownerID.ok() {
-		r.lost(capLocks, "JavaThread._monitor_owner_id") // it is not known whose number it is
+		r.lost(capLocks, "JavaThread._monitor_owner_id") // without it, an owner's number identifies no thread
 	}
 	if r.t.sizes["LockStack"] != 0 && !l.stack.ok() {
 		r.lost(capLocks, "JavaThread._lock_stack")
@@ -62,7 +62,7 @@ func (r *resolver) locks() lockLayout {
 	return l
 }
 
-// monitors finds where all monitors are.
+// monitors finds the place of all monitors.
 func (r *resolver) monitors(l *lockLayout) {
 	switch {
 	case l.inUse != 0:
@@ -85,5 +85,4 @@ func (r *resolver) monitors(l *lockLayout) {
 	}
 }
 
-// maxInBlock bounds how many monitors a block may have.
 const maxInBlock = 1 << 12

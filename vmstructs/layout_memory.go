@@ -1,7 +1,7 @@
 package vmstructs
 
-// memoryLayout has the JVM's tables that package memory reports and no other layout here has. All of them are optional:
-// memory without a known owner is reported as such.
+// memoryLayout has the JVM's tables that package memory reports and that no other layout here has. All of them are
+// optional: memory without a known owner is reported as such.
 //
 // gc/shared/barrierSet.hpp, cardTableBarrierSet.hpp, cardTable.hpp (memory/cardTableModRefBS.hpp up to 8),
 // memory/allocation.hpp (MetaspaceObj), oops/instanceKlass.hpp.

@@ -2,8 +2,8 @@ package vmstructs
 
 import "strings"
 
-// threadLayout says where the threads are, and what stands in a JavaThread: runtime/javaThread.hpp (thread.hpp up to
-// 18), threadSMR.hpp, osThread.hpp, javaFrameAnchor.hpp, javaCalls.hpp.
+// threadLayout has the list of threads, and fields of a JavaThread: runtime/javaThread.hpp (thread.hpp up to 18),
+// threadSMR.hpp, osThread.hpp, javaFrameAnchor.hpp, javaCalls.hpp.
 type threadLayout struct {
 	list        uint64 `vm:"ThreadsSMRSupport._java_thread_list"` // since 17
 	listLength  offset `vm:"ThreadsList._length"`
@@ -29,7 +29,7 @@ type threadLayout struct {
 	fp            offset `vm:"JavaFrameAnchor._last_Java_fp"`
 	anchorSpan    int
 	wrapperAnchor offset `need:"JavaCallWrapper._anchor" cap:"frame anchors"`
-	trapPC        offset `vm:"JavaThread._saved_exception_pc"` // where a signal sent compiled code into a stub
+	trapPC        offset `vm:"JavaThread._saved_exception_pc"` // where a signal moved compiled code to a stub
 }
 
 func (r *resolver) thread() threadLayout {
@@ -54,8 +54,8 @@ func (r *resolver) thread() threadLayout {
 	return l
 }
 
-// stubLayout says where the interpreter's codelets and the stub routines are: interpreter/abstractInterpreter.hpp,
-// interpreter/interpreter.hpp, code/stubs.hpp, runtime/stubRoutines.hpp.
+// stubLayout has the places of the interpreter's codelets and of the stub routines:
+// interpreter/abstractInterpreter.hpp, interpreter/interpreter.hpp, code/stubs.hpp, runtime/stubRoutines.hpp.
 type stubLayout struct {
 	code         uint64            `need:"AbstractInterpreter._code"` // a StubQueue*
 	buffer       offset            `need:"StubQueue._stub_buffer"`
@@ -78,8 +78,8 @@ func (r *resolver) stubs() stubLayout {
 	return l
 }
 
-// flagLayout says where the JVM's flags, arguments and version are: runtime/flags/jvmFlag.hpp (globals.hpp in 8),
-// arguments.hpp, vm_version.hpp.
+// flagLayout has the JVM's flags, arguments and version: runtime/flags/jvmFlag.hpp (globals.hpp in 8), arguments.hpp,
+// vm_version.hpp.
 type flagLayout struct {
 	flags            uint64 `need:"JVMFlag.flags|Flag.flags"`
 	count            uint64 `need:"JVMFlag.numFlags|Flag.numFlags"`
@@ -87,7 +87,7 @@ type flagLayout struct {
 	name             offset `need:"JVMFlag._name|Flag._name"`
 	addr             offset `need:"JVMFlag._addr|Flag._addr"`
 	typ              offset `need:"JVMFlag._type|Flag._type"`
-	origin           offset `vm:"JVMFlag._flags|Flag._flags"` // its low bits say who set the flag (JVMFlagOrigin)
+	origin           offset `vm:"JVMFlag._flags|Flag._flags"` // its low bits show who set the flag (JVMFlagOrigin)
 	typeIsText       bool   // 8 and 11: the type is a char*; 17 and later: a number
 	span             int
 	command          uint64 `need:"Arguments._java_command" cap:"command line"`
@@ -119,7 +119,7 @@ func (r *resolver) flags() flagLayout {
 	return l
 }
 
-// compilerLayout says where a compiler thread keeps what it compiles: compiler/compilerThread.hpp, ci/ciEnv.hpp,
+// compilerLayout has the fields for the present work of a compiler thread: compiler/compilerThread.hpp, ci/ciEnv.hpp,
 // compiler/compileTask.hpp.
 type compilerLayout struct {
 	env    offset `need:"CompilerThread._env"`
@@ -130,18 +130,17 @@ type compilerLayout struct {
 	size   uint64 `need:"CompileTask"`
 }
 
-// deoptLayout says where a thread that is being deoptimised keeps the frames that it will have:
-// runtime/vframeArray.hpp.
+// deoptLayout has the fields for the future frames of a thread that is being deoptimised: runtime/vframeArray.hpp.
 type deoptLayout struct {
 	head        offset `need:"JavaThread._vframe_array_head"` // a vframeArray
-	frames      offset `need:"vframeArray._frames"`           // how many elements
-	elements    int    // where the elements begin: they are the last member of vframeArray
+	frames      offset `need:"vframeArray._frames"`           // number of elements
+	elements    int    // offset of the elements, which are the last member of vframeArray
 	elementSize uint64 `need:"vframeArrayElement"`
 	bci         offset `need:"vframeArrayElement._bci"`
 	method      offset `need:"vframeArrayElement._method"`
 	caller      offset `need:"vframeArray._caller"` // a frame, which begins with its _sp and _pc (runtime/frame.hpp)
 	thrownAt    offset `vm:"JavaThread._exception_pc"`
-	whole       bool   // all fields of this struct but thrownAt exist, and lie within a vframeArray
+	whole       bool   // all fields of this struct but thrownAt exist, and are within a vframeArray
 }
 
 func (r *resolver) deopt() deoptLayout {

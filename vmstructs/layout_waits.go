@@ -1,14 +1,16 @@
 package vmstructs
 
-// waitLayout: what a thread that stands still waits for. runtime/javaThread.hpp (thread.hpp up to 18),
+// waitLayout has the fields for what a waiting thread waits for. runtime/javaThread.hpp (thread.hpp up to 18),
 // runtime/objectMonitor.hpp.
 type waitLayout struct {
-	// pending is the ObjectMonitor that a thread waits to enter, waiting that of Object.wait (up to 11 or so in Thread).
+	// pending is the ObjectMonitor that a thread waits to enter. waiting is the ObjectMonitor of Object.wait (up to 11 or
+	// so in Thread).
 	pending offset `need:"JavaThread._current_pending_monitor|Thread._current_pending_monitor"`
 	waiting offset `need:"JavaThread._current_waiting_monitor|Thread._current_waiting_monitor"`
 	object  offset `need:"ObjectMonitor._object"`
-	// handle says that object is a WeakHandle, a pointer to the reference; up to 15 it is the reference. The table has no
-	// type for it. But the same change has put monitors into a list (JDK 16, JDK-8256814).
+	// handle: object is a WeakHandle, a pointer to the reference. Up to 15 it is the reference itself. The tables do not
+	// have its type. But the change that introduced the WeakHandle also put monitors into a list (JDK 16, JDK-8256814),
+	// which the tables have.
 	handle bool
 
 	// narrowBase and narrowShift decode class pointers.
@@ -16,7 +18,7 @@ type waitLayout struct {
 	narrowShift uint64 `need:"CompressedKlassPointers._shift|CompressedKlassPointers._narrow_klass._shift|Universe._narrow_klass._shift"`
 }
 
-// capWaits is lost by JVMs that do not tell all of it.
+// capWaits is missing if a JVM does not export all of waitLayout.
 const capWaits = "what threads wait for"
 
 func (r *resolver) wait() waitLayout {
@@ -24,7 +26,7 @@ func (r *resolver) wait() waitLayout {
 	l.handle = r.static("", "ObjectSynchronizer._in_use_list") != 0
 	if !l.handle && r.static("", "ObjectSynchronizer.gBlockList") == 0 {
 		r.lost(capWaits, "ObjectSynchronizer._in_use_list|ObjectSynchronizer.gBlockList")
-		l.object = absent // there is no telling which of the two it is
+		l.object = absent // it is not known which of the two it is
 	}
 	return l
 }

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// lineEntry says that the bytecodes from bci on come from a line of the source file.
+// lineEntry: the bytecodes from bci on come from that line of the source file.
 type lineEntry struct{ bci, line uint16 }
 
 const (
-	// maxLineBytes bounds a compressed table: javac writes an entry for each statement.
+	// maxLineBytes bounds a compressed table. javac writes an entry for each statement.
 	maxLineBytes   = 256 << 10
 	maxLineEntries = 1 << 16
-	// provenLines is how much of a table identifies its method: enough for some 20 statements.
+	// provenLines is the number of bytes of a table that identify its method: enough for about 20 statements.
 	provenLines = 32
 )
 
-// readLines reads the compressed line number table that follows a method's bytecodes, if the method's flags say that
-// there is one (oops/constMethod.hpp). The fact holds the beginning of the table.
+// readLines reads the compressed line number table that follows a method's bytecodes, if the method's flags show that
+// there is one (oops/constMethod.hpp). made is a fact with the beginning of the table.
 func (vm *VM) readLines(constMethod uint64, codeSize int, head []byte) (lines []lineEntry, made fact) {
 	l := &vm.l.method
 	if !l.constFlags.ok() || !l.wordSize.ok() || head[l.constFlags]&l.hasLines == 0 {
@@ -28,7 +28,7 @@ func (vm *VM) readLines(constMethod uint64, codeSize int, head []byte) (lines []
 	if size <= begin || size-begin > maxLineBytes {
 		return nil, fact{}
 	}
-	// Data behind the table (checked exceptions, annotations) is read along with it.
+	// The data after the table (checked exceptions, annotations) is read together with it.
 	b := make([]byte, size-begin)
 	if vm.near.Bytes(constMethod+begin, b) != nil {
 		return nil, fact{}
@@ -38,9 +38,9 @@ func (vm *VM) readLines(constMethod uint64, codeSize int, head []byte) (lines []
 	return lines, made
 }
 
-// decodeLines decodes a table (oops/method.hpp, CompressedLineNumberReadStream). Each byte holds a step of the bci in
-// its five upper bits, and a step of the line in its three lower bits. 0xff is followed by two signed numbers, which
-// are the steps. 0 ends the table.
+// decodeLines decodes a table (oops/method.hpp, CompressedLineNumberReadStream). Each byte has a step of the bci in its
+// five upper bits, and a step of the line in its three lower bits. 0xff is followed by two signed numbers, which are
+// the steps. 0 ends the table.
 func decodeLines(b []byte, x uint8) ([]lineEntry, bool) {
 	n := 0
 	s := stream{b: b, x: x}
@@ -72,11 +72,11 @@ func decodeLines(b []byte, x uint8) ([]lineEntry, bool) {
 	return lines, true
 }
 
-// Line returns the source line of a bytecode index, 0 if it is not known. The bci -1 of a method's entry has the line
-// of the first bytecode.
+// Line returns the source line of a bytecode index, 0 if not known. The bci -1 of a method's entry has the line of the
+// first bytecode.
 func (m *Method) Line(bci int32) int32 {
 	bci = max(bci, 0)
-	// Entries need not be sorted. The first entry for exactly this bci counts, otherwise the last one of those with the
+	// Entries may be unsorted. The first entry for exactly this bci is used, otherwise the last one of those with the
 	// greatest bci below (oops/method.cpp, line_number_from_bci).
 	best, line := int32(-1), int32(0)
 	for _, e := range m.lines {

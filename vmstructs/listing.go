@@ -27,10 +27,10 @@ var mnemonics = strings.Fields(`nop aconst_null iconst_m1 iconst_0 iconst_1 icon
 	getfield putfield invokevirtual invokespecial invokestatic invokeinterface invokedynamic new newarray anewarray
 	arraylength athrow checkcast instanceof monitorenter monitorexit wide multianewarray ifnull ifnonnull goto_w jsr_w`)
 
-// arrayTypes are what newarray makes, from 4 on.
+// arrayTypes are the element types of newarray, from 4 on.
 var arrayTypes = [...]string{"boolean", "char", "float", "double", "byte", "short", "int", "long"}
 
-// opNewarray is the bytecode that names its type by a number.
+// opNewarray is the bytecode with its type as a number.
 const opNewarray, opIload, opAload, opIstore, opAstore, opRet = 0xbc, 0x15, 0x19, 0x36, 0x3a, 0xa9
 
 // Listing reads the bytecodes of a method with the names of what they access. A name that cannot be read is left out.
@@ -54,7 +54,7 @@ func (vm *VM) Listing(m *Method) ([]Listed, error) {
 	return list, nil
 }
 
-// operand returns the text behind a mnemonic. raw begins with the bytecode, and holds all of it.
+// operand returns the text after a mnemonic. raw begins with the bytecode, and has all of it.
 func (vm *VM) operand(m *Method, b *Bytecode, raw []byte) string {
 	switch op := b.Op; {
 	case b.Target >= 0:
@@ -113,8 +113,9 @@ func (vm *VM) memberName(m *Method, b *Bytecode) string {
 	return text
 }
 
-// classConstant returns the class that a constant names, empty if it cannot be read. Since 9 the constant has the
-// number of the name (oops/constantPool.hpp, CPKlassSlot), in 8 the class, or the name until the class is resolved.
+// classConstant returns the class that a constant names. It is empty if that cannot be read. Since 9 the constant has
+// the number of the name (oops/constantPool.hpp, CPKlassSlot). In 8 it has the class, or the name until the class is
+// resolved.
 func (vm *VM) classConstant(p *pool, constant uint16) string {
 	slot, ok := vm.poolSlot(p, constant)
 	if ok && vm.l.invoke.klasses.ok() {
@@ -133,11 +134,11 @@ func (vm *VM) classConstant(p *pool, constant uint16) string {
 	return JavaName(s.text)
 }
 
-// maxFoundMethods bounds the methods of all classes that FindMethods looks at.
+// maxFoundMethods bounds the methods that FindMethods checks, over all classes.
 const maxFoundMethods = 1 << 16
 
-// FindMethods lists the methods that fit, of the loaded classes with a wanted name. It leaves out a class that cannot
-// be read.
+// FindMethods lists the matching methods of all loaded classes with a wanted name. It leaves out a class that cannot be
+// read.
 func (vm *VM) FindMethods(wanted func(class string) bool, fits func(*Method) bool) (found []*Method, err error) {
 	l := &vm.l.invoke.named
 	if !l.methods.ok() || !l.data.ok() {

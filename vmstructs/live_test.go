@@ -22,7 +22,7 @@ import (
 func TestLiveVersionAndFlags(t *testing.T) {
 	eachLive(t, []string{"-Xmx128m", "-XX:+UseParallelGC", "-Dx=\u00e9"}, func(t *testing.T, v *live) {
 		vm := v.vm
-		// In JDK 8, Release is HotSpot's version. The JDK's own number is in Info only.
+		// In JDK 8, Release is HotSpot's version. The JDK's own number is only in Info.
 		if got := vm.Version(); got.Major != v.jdk.Version || !strings.Contains(got.Release+" "+got.Info, v.jdk.Release) ||
 			!strings.Contains(got.Info, "linux") {
 			t.Errorf("%+v, want %s", got, v.jdk.Release)
@@ -36,7 +36,7 @@ func TestLiveVersionAndFlags(t *testing.T) {
 		if args := vm.JVMArgs(); len(args) != 3 || args[0] != "-Xmx128m" || !strings.HasPrefix(args[2], "-Dx=") {
 			t.Errorf("%q", args)
 		}
-		// The JVM prints its flags, one on a line.
+		// The JVM prints its flags, one in each line.
 		row := regexp.MustCompile(`^\s*(\w+)\s+(\w+)\s+=\s*(.*?)\s*\{`)
 		n := 0
 		for _, line := range strings.Split(v.jcmd(t, "VM.flags", "-all"), "\n") {
@@ -71,7 +71,7 @@ func TestLiveCollectors(t *testing.T) {
 		{"G1", "-Xmx128m", "-XX:+UseG1GC"},
 		{"Serial", "-Xmx128m", "-XX:+UseSerialGC"},
 		{"Shenandoah", "-Xmx128m", "-XX:+UseShenandoahGC"},
-		{"ZGC", "-Xmx3g", "-XX:+UseZGC"}, // with so large a heap it need not collect
+		{"ZGC", "-Xmx3g", "-XX:+UseZGC"}, // with such a large heap it need not collect
 		{"G1", "-Xmx128m", "-XX:-UseCompressedOops -XX:+UseG1GC"},
 		{"Parallel", "-Xmx128m", "-XX:+UseCompactObjectHeaders -XX:+UseParallelGC"},
 		{"Serial", "-Xmx128m", "-XX:-UseCompressedClassPointers -XX:+UseSerialGC"},
@@ -92,7 +92,7 @@ func TestLiveCollectors(t *testing.T) {
 	}
 }
 
-// TestLiveNamesWhileObjectsMove: ZGC is at work. A name may be unreadable, but never wrong.
+// TestLiveNamesWhileObjectsMove: while ZGC works, a name may be unreadable, but is never wrong.
 func TestLiveNamesWhileObjectsMove(t *testing.T) {
 	flags := []string{"-Xmx64m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"}
 	eachLive(t, flags, func(t *testing.T, v *live) {
@@ -126,7 +126,7 @@ func TestLiveNamesWhileObjectsMove(t *testing.T) {
 	})
 }
 
-// checkThreads compares the threads of Sample with what the program really does.
+// checkThreads compares the threads of Sample with the program's real threads.
 func checkThreads(t *testing.T, v *live) {
 	t.Helper()
 	threads, err := v.vm.Threads()
@@ -142,7 +142,7 @@ func checkThreads(t *testing.T, v *live) {
 		_, gone := os.Stat(fmt.Sprintf("/proc/%d/task/%d", v.pid, th.NSTID))
 		name, err := v.name(th)
 		if err = errors.Join(err, gone); err != nil {
-			if _, there := v.again(t, th); there { // a compiler's thread ends when it has nothing to do
+			if _, there := v.again(t, th); there { // a compiler's thread ends when it has no work
 				t.Errorf("%+v: %v", th, err)
 			}
 			continue
@@ -166,7 +166,7 @@ func checkThreads(t *testing.T, v *live) {
 			if got == status && (name == "worker" || th.State == StateBlocked) {
 				break
 			}
-			time.Sleep(10 * time.Millisecond) // main has just said that it is ready
+			time.Sleep(10 * time.Millisecond) // main has just printed that it is ready
 			if th, ok = v.again(t, th); !ok {
 				t.Fatalf("%q has ended", name)
 			}
@@ -189,10 +189,10 @@ func checkThreads(t *testing.T, v *live) {
 	}
 }
 
-// hangs bounds the wait for what must happen at some time, however little CPU time the JVM gets.
+// hangs bounds the wait for an event that must happen, however little CPU time the JVM gets.
 const hangs = time.Minute
 
-// again reads one thread anew, and tells whether the thread is still there.
+// again reads one thread again, and reports whether the thread still exists.
 func (v *live) again(t *testing.T, th Thread) (Thread, bool) {
 	t.Helper()
 	threads, err := v.vm.Threads()
@@ -207,7 +207,7 @@ func (v *live) again(t *testing.T, th Thread) (Thread, bool) {
 	return th, false
 }
 
-// name asks until the collector permits reading the name.
+// name tries again until the collector permits reading the name.
 func (v *live) name(th Thread) (string, error) {
 	for end := time.Now().Add(hangs); ; time.Sleep(10 * time.Millisecond) {
 		name, err := v.vm.ThreadName(th)
@@ -217,8 +217,7 @@ func (v *live) name(th Thread) (string, error) {
 	}
 }
 
-// awaitCode waits until C2 has compiled the program's innermost loop, and the JVM has compiled a loop that never
-// ends.
+// awaitCode waits until C2 has compiled the program's innermost loop, and the JVM has compiled an endless loop.
 func (v *live) awaitCode(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(hangs); ; time.Sleep(50 * time.Millisecond) {
@@ -242,8 +241,7 @@ func (v *live) awaitCode(t *testing.T) {
 	}
 }
 
-// TestLiveCodeCache parses every blob and decodes every scope of it. It compares the nmethods with the JVM's own
-// list.
+// TestLiveCodeCache parses every blob and decodes all its scopes. It compares the nmethods with the JVM's own list.
 func TestLiveCodeCache(t *testing.T) {
 	eachLive(t, []string{"-Xmx128m"}, func(t *testing.T, v *live) {
 		v.awaitCode(t)
@@ -272,7 +270,7 @@ func TestLiveCodeCache(t *testing.T) {
 		err := v.vm.eachBlock(func(h *codeHeap, blk block) error {
 			b, err := v.vm.blobAt(h, blk.addr)
 			if errors.Is(err, ErrChanged) || errors.Is(err, ErrNoBlob) {
-				return nil // this block was compiled or freed just now
+				return nil // this block was just compiled or freed
 			}
 			if err != nil {
 				return fmt.Errorf("block at %#x: %w", blk.addr, err)
@@ -305,7 +303,7 @@ func TestLiveCodeCache(t *testing.T) {
 				s, err := v.vm.decodeScopes(b, i)
 				if err != nil {
 					if again, e := v.vm.blobAt(h, blk.addr); e != nil || again.CompileID != b.CompileID {
-						return nil // this block was freed just now
+						return nil // this block was just freed
 					}
 					return fmt.Errorf("%s, record %d: %w", b.Method.Full(), i, err)
 				}
@@ -341,7 +339,6 @@ func TestLiveCodeCache(t *testing.T) {
 	})
 }
 
-// checkStubs looks at the interpreter, and at stubs by their names.
 func checkStubs(t *testing.T, v *live) {
 	t.Helper()
 	entries := map[string]bool{}
@@ -387,7 +384,7 @@ func checkStubs(t *testing.T, v *live) {
 	}
 }
 
-// TestLiveLines compares line tables with those that javap prints.
+// TestLiveLines compares line tables with the output of javap.
 func TestLiveLines(t *testing.T) {
 	eachLive(t, []string{"-Xmx128m"}, func(t *testing.T, v *live) {
 		v.awaitCode(t)
@@ -430,8 +427,8 @@ func TestLiveLines(t *testing.T) {
 	})
 }
 
-// TestLiveNamedMethods looks methods up by the names that invokes have for them. Where the interpreter has resolved an
-// invoke, the JVM's own answer must be the same.
+// TestLiveNamedMethods looks up methods by the names in invokes. If the interpreter has resolved an invoke, the JVM's
+// own result must be the same.
 func TestLiveNamedMethods(t *testing.T) {
 	eachLive(t, []string{"-Xmx128m"}, func(t *testing.T, v *live) {
 		v.awaitCode(t)
@@ -445,7 +442,7 @@ func TestLiveNamedMethods(t *testing.T) {
 			for i := range code {
 				e, ok := v.vm.invokeEntry(b.Method, &code[i])
 				if !ok || e.method == 0 || code[i].Handle {
-					continue // it is not resolved, has a place in a vtable, or is linked to what it does not name
+					continue // it is not resolved, has an index in a vtable, or is linked to a method that it does not name
 				}
 				resolved++
 				switch named := v.vm.namedMethod(b.Method, e.constant); named {
@@ -465,8 +462,8 @@ func TestLiveNamedMethods(t *testing.T) {
 	})
 }
 
-// TestLiveFieldOffsets asks where getfields and putfields access their fields. The class that declares a field says the
-// same.
+// TestLiveFieldOffsets finds the offsets that getfields and putfields access. They agree with the class that declares
+// the field.
 func TestLiveFieldOffsets(t *testing.T) {
 	eachLive(t, []string{"-Xmx128m"}, func(t *testing.T, v *live) {
 		v.awaitCode(t)
@@ -512,8 +509,8 @@ func TestLiveNotHotSpot(t *testing.T) {
 	}
 }
 
-// TestLiveOnlyBelow: where a record says which method is inlined at an invoke of a virtual method, and the hierarchy
-// has only one, both are the same.
+// TestLiveOnlyBelow: if a record shows which method is inlined at an invoke of a virtual method, and the hierarchy has
+// only one method, both are the same.
 func TestLiveOnlyBelow(t *testing.T) {
 	eachLive(t, []string{"-Xmx128m", "-Xcomp", "-XX:TieredStopAtLevel=1"}, func(t *testing.T, v *live) {
 		inlined, same, abstract := 0, 0, 0

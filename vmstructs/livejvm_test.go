@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// live is a running Sample, and goprof's view of it.
+// live is a running Sample, as goprof reads it.
 type live struct {
 	jdk jvmtest.JDK
 	pid int
@@ -61,7 +61,7 @@ type live struct {
 	vm  *VM
 }
 
-// eachLive runs a test on Sample in every JDK. jvmtest skips a JDK that is not installed, and says so.
+// eachLive runs a test on Sample in every JDK. jvmtest skips a JDK that is not installed, and reports that.
 func eachLive(t *testing.T, flags []string, test func(t *testing.T, v *live)) {
 	someLive(t, jvmtest.JDKs(t), flags, test)
 }
@@ -118,7 +118,6 @@ func startLive(t *testing.T, jdk jvmtest.JDK, dir string, flags []string) *live 
 	return v
 }
 
-// jcmd asks the JVM itself.
 func (v *live) jcmd(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(v.jdk.Tool("jcmd"), append([]string{strconv.Itoa(v.pid)}, args...)...).CombinedOutput()

@@ -5,27 +5,28 @@ import (
 )
 
 // Locks finds out which threads hold which locks, and which threads wait for locks, without stopping a thread. It reads
-// in rounds. The caller compares two rounds, and believes what both say of threads that did not run in between.
+// in rounds. The caller compares two rounds, and uses only facts that are the same in both, about threads that did not
+// run in between.
 //
-// A Locks uses the VM that it was made from: both belong to one goroutine.
+// A Locks uses the VM from which it was made. Both belong to one goroutine.
 type Locks struct {
 	vm      *VM
 	klasses klassModel
-	mask    uint64         // the bits of a reference that are no colour
+	mask    uint64         // the bits of a reference that are not its colour
 	virtual *Continuations // made when it is needed
-	legacy  bool           // a mark word with the lowest bits 00 points at a BasicLock on the owner's stack
-	table   bool           // an object's mark word does not name its monitor (UseObjectMonitorTable)
+	legacy  bool           // a mark word with the lowest bits 00 points to a BasicLock on the owner's stack
+	table   bool           // an object's mark word does not point to its monitor (UseObjectMonitorTable)
 	pages   zPages
 	rests   bool // see CollectorRests
-	lost    bool // a reference could not be followed: its object may have been moved
-	moves   bool // Shenandoah: an object's mark word may say where it is now
+	lost    bool // a reference could not be followed, perhaps because its object was moved
+	moves   bool // Shenandoah: an object's mark word may have its new address
 
 	classes map[uint64]*lockClass // by Klass*
 	sites   map[lockSite][]siteLock
 	listed  []uint64 // the monitors that had an owner when the list was read
 	all     bool     // the list has been read
 
-	// The round under way.
+	// The present round.
 	threads  []lockThread
 	byAddr   map[uint64]int
 	byID     map[uint64]int
@@ -39,25 +40,25 @@ type Locks struct {
 
 	awaited   map[uint64]uint64 // monitors, and the classes whose initialisation ends the wait for them
 	unmounted unmounted
-	tasks     *taskSearch // of the round under way; nil: no thread computes a CompletableFuture
+	tasks     *taskSearch // of the present round; nil: no thread computes a CompletableFuture
 	stack     []byte
 	colours   zColours
 	still     stillZ
 }
 
-// LockKind says in which way a lock is owned.
+// LockKind is the way in which a lock is owned.
 type LockKind uint8
 
 const (
 	MonitorLock   LockKind = iota + 1 // of an object
 	ExclusiveLock                     // of java.util.concurrent, with one owner
 	SharedLock                        // of java.util.concurrent, held by readers
-	UnownableLock                     // an object that LockSupport.park was given, and that has no owner
+	UnownableLock                     // an object that was passed to LockSupport.park, and that has no owner
 	ClassLock                         // the right to initialise a class
-	TaskResult                        // of a FutureTask or a CompletableFuture: the owner computes it
+	TaskResult                        // of a FutureTask or a CompletableFuture: the owner is the thread that computes it
 )
 
-// LockWait says in which way a thread waits.
+// LockWait is the way in which a thread waits.
 type LockWait uint8
 
 const (
@@ -70,18 +71,18 @@ const (
 // Lock is a lock that a thread holds or waits for.
 type Lock struct {
 	Kind LockKind
-	// Class is that of the object, with slashes; empty if the collector is moving the object. In a ClassLock it is the
-	// class that is being initialised, and Object is the object on which the threads that need the class wait.
+	// Class is the object's class, with slashes. It is empty if the collector is moving the object. In a ClassLock, Class
+	// is the class that is being initialised, and Object is the object on which threads that need the class wait.
 	Class   string
-	Object  uint64 // its address, 0 if that is not known now
+	Object  uint64 // its address, 0 if not known now
 	Monitor uint64 // the ObjectMonitor, 0 if the lock has none
 }
 
-// LockOwner is the thread that holds a lock. The zero value means no thread, or not known.
+// LockOwner is the thread that holds a lock. The zero value stands for no thread, or an unknown one.
 type LockOwner struct {
 	Thread  uint64 // a JavaThread
 	Virtual uint64 // the number of a virtual thread
-	Name    string // the name of a virtual thread that no carrier runs
+	Name    string // the name of a virtual thread without a carrier
 }
 
 // Wanted is the lock that a thread waits for. How is 0 if the thread waits for no lock.
@@ -92,13 +93,12 @@ type Wanted struct {
 	Owner LockOwner
 }
 
-// Held is a lock that a thread holds.
 type Held struct {
 	Lock
-	Frame int // the frame that took the lock, of those that Round was given; -1: not known
+	Frame int // the frame that took the lock: an index in the frames of Round; -1: not known
 }
 
-// ThreadLocks is what one round says of one thread.
+// ThreadLocks is the result of one round for one thread.
 type ThreadLocks struct {
 	Thread  Thread
 	Virtual uint64 // the number of the virtual thread that this thread runs
@@ -107,13 +107,13 @@ type ThreadLocks struct {
 }
 
 const (
-	maxMonitors     = 1 << 16 // that are read of the list; each takes a microsecond
+	maxMonitors     = 1 << 16 // entries of the list that are read; each takes a microsecond
 	maxLockClasses  = 1 << 12
 	maxLockStack    = 64 // entries; HotSpot's has 8 (runtime/lockStack.hpp, CAPACITY)
 	maxHeldByThread = 256
 )
 
-// NewLocks returns a reader of locks, or says what this JVM lacks.
+// NewLocks returns a reader of locks, or an error with the missing capabilities of this JVM.
 func (vm *VM) NewLocks() (*Locks, error) {
 	if vm.lacks(capLocks) || vm.lacks(capWaits) || vm.lacks(capThreads) {
 		return nil, ErrMissing
@@ -145,8 +145,8 @@ func (vm *VM) NewLocks() (*Locks, error) {
 const lockingLegacy = 1
 
 // Round reads all locks of these threads once. frames has the Java frames of each thread's walk, by the address of the
-// JavaThread. settled is false if a collector was at work. Then the addresses of objects may be of different moments,
-// and the caller may compare only monitors with another round: monitors do not move.
+// JavaThread. settled is false if a collector was at work. Then the addresses of objects may belong to different
+// moments, and the caller may only compare monitors with another round, because monitors do not move.
 func (k *Locks) Round(threads []Thread, frames map[uint64][]LockFrame) (all []ThreadLocks, settled bool) {
 	before := k.vm.heapMoment()
 	held := k.vm.holdColours(&k.colours) == nil
@@ -173,7 +173,7 @@ func (k *Locks) Round(threads []Thread, frames map[uint64][]LockFrame) (all []Th
 	return all, settled
 }
 
-// begin forgets what the last round has read.
+// begin clears the results of the last round.
 func (k *Locks) begin(threads []Thread) {
 	k.threads = k.threads[:0]
 	k.byAddr = make(map[uint64]int, len(threads))
@@ -188,5 +188,5 @@ func (k *Locks) begin(threads []Thread) {
 	k.sortStacks()
 }
 
-// same reports whether two references lead to one object.
+// same reports whether two references lead to the same object.
 func (k *Locks) same(a, b uint64) bool { return a&k.mask == b&k.mask }

@@ -2,10 +2,10 @@ package vmstructs
 
 import "encoding/binary"
 
-// The locks of java.util.concurrent are Java objects. A thread that waits for such a lock is parked, and the thread's
-// Thread.parkBlocker is the lock's AbstractOwnableSynchronizer, which knows its owner.
+// The locks of java.util.concurrent are Java objects. A thread that waits for such a lock is parked, and its field
+// Thread.parkBlocker refers to the lock's AbstractOwnableSynchronizer, which has the owner.
 
-// lockClass is what is known of the class of an object that is locked or waited for.
+// lockClass has the facts about the class of an object that is locked or waited for.
 type lockClass struct {
 	name     string
 	virtual  bool   // java.lang.VirtualThread
@@ -17,8 +17,8 @@ type lockClass struct {
 	reader   uint64 // of firstReader
 	holds    uint64 // of firstReaderHoldCount
 	task     bool   // FutureTask, or a subclass: owner is its runner
-	oneOwner bool   // ReentrantLock's Sync: the lock has one owner at most
-	span     uint64 // how much of an object must be read for these fields
+	oneOwner bool   // ReentrantLock's Sync: the lock has at most one owner
+	span     uint64 // the bytes of an object that must be read for these fields
 }
 
 // classOf returns the class of the object that begins with head. It is nil if the class is not known.
@@ -41,7 +41,7 @@ func (k *Locks) classOf(head []byte) *lockClass {
 	return c
 }
 
-// nameOf is the name of an object's class, empty if the class is not known.
+// nameOf returns the name of an object's class. It is empty if the class is not known.
 func (k *Locks) nameOf(head []byte) string {
 	if c := k.classOf(head); c != nil {
 		return c.name
@@ -49,7 +49,7 @@ func (k *Locks) nameOf(head []byte) string {
 	return ""
 }
 
-// readClass reads a class and its superclasses, and finds the fields that name the owner of a lock of that class.
+// readClass reads a class and its superclasses, and finds the fields that refer to the owner of a lock of that class.
 func (k *Locks) readClass(klass uint64) (*lockClass, error) {
 	name, err := k.vm.klassName(klass)
 	if err != nil {
@@ -85,7 +85,7 @@ func (k *Locks) readClass(klass uint64) (*lockClass, error) {
 }
 
 // classFutureTask is the class of an ExecutorService's tasks. A thread that waits for a result is parked for the
-// FutureTask itself. Its field runner is the thread that runs it, null before and after.
+// FutureTask itself. Its field runner is the thread that runs the task, and null before and after.
 const classFutureTask = "java/util/concurrent/FutureTask"
 
 // ownFields finds the fields of lockClass that one class declares.
@@ -122,7 +122,7 @@ func (k *Locks) ownFields(c *lockClass, klass uint64, name string) error {
 }
 
 // parked reads the object for which a thread is parked. The thread sets parkBlocker before it parks. Only its status
-// says that it has parked, and whether with a time limit. Otherwise parked reports no wait.
+// shows whether it has parked, and with a time limit or without. If it has not parked, parked reports no wait.
 func (k *Locks) parked(t *lockThread) (w Wanted) {
 	if t.blocker == 0 {
 		return w
@@ -179,7 +179,7 @@ func (k *Locks) synchronizer(at uint64) (l Lock, o LockOwner, ok bool) {
 
 const longSynchronizer = "java/util/concurrent/locks/AbstractQueuedLongSynchronizer"
 
-// readerCount returns how many times a ReentrantReadWriteLock is held for reading: the upper half of its state
+// readerCount returns how many times a ReentrantReadWriteLock is held for reading. This is the upper half of its state
 // (ReentrantReadWriteLock.Sync.SHARED_SHIFT). The state has four bytes up to 21, and eight since 25.
 func (c *lockClass) readerCount(b []byte) uint64 {
 	switch {
@@ -191,8 +191,8 @@ func (c *lockClass) readerCount(b []byte) uint64 {
 	return uint64(binary.LittleEndian.Uint32(b[c.state:])) >> 16
 }
 
-// readersIn returns SharedLock if readers hold a lock, and the first of them, 0 if it is not known. No thread gets the
-// write lock before that reader has released the lock.
+// readersIn returns SharedLock if readers hold a lock, and the first of them, 0 if not known. No thread gets the write
+// lock before that reader has released the lock.
 func (k *Locks) readersIn(c *lockClass, b []byte) (LockKind, uint64) {
 	if c.readerCount(b) == 0 {
 		return ExclusiveLock, 0
@@ -235,7 +235,7 @@ func (k *Locks) ownerObject(at uint64) (o LockOwner) {
 	return LockOwner{Virtual: id, Name: k.virtualName(at)}
 }
 
-// virtualName reads the name of the virtual thread at an address, empty if it cannot be read now.
+// virtualName reads the name of the virtual thread at an address. It is empty if it cannot be read now.
 func (k *Locks) virtualName(at uint64) string {
 	if k.virtual == nil {
 		if k.virtual = k.vm.NewContinuations(); k.virtual == nil {
@@ -250,8 +250,8 @@ func (k *Locks) virtualName(at uint64) string {
 	return name
 }
 
-// heldByBlockers adds the locks of java.util.concurrent, and the classes under initialisation, for which threads wait,
-// to the threads that hold them. Locks for which no thread waits are not found.
+// heldByBlockers takes the locks that threads wait for, and adds each to the thread that holds it. These are locks of
+// java.util.concurrent, and classes under initialisation. Locks that no thread waits for are not found.
 func (k *Locks) heldByBlockers(all []ThreadLocks) {
 	type held struct{ owner, object uint64 }
 	seen := map[held]bool{}

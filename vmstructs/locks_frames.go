@@ -4,10 +4,10 @@ import "slices"
 
 // LockFrame is a physical frame of Java code on a thread's stack, from a walk.
 type LockFrame struct {
-	First, Count int // its methods in the walked stack, the innermost inlined one first
+	First, Count int // its methods in the walked stack, beginning with the innermost inlined one
 	SP, PC       uint64
-	End          uint64 // where its caller's frame begins
-	Saved        uint64 // where its callee has saved this frame's frame pointer
+	End          uint64 // the beginning of its caller's frame
+	Saved        uint64 // the address at which its callee has saved this frame's frame pointer
 	Return       uint64 // the return address
 	FP, Method   uint64 // of an interpreted frame; 0 for compiled code
 	Task         bool   // a method of the frame computes a CompletableFuture
@@ -26,7 +26,7 @@ type frameLock struct {
 }
 
 // findHeld finds out what each thread holds: the monitors that name the thread as their owner, the objects in its
-// LockStack, and the objects that its frames have locked. The frames also say which frame took a lock.
+// LockStack, and the objects that its frames have locked. The frames also show which frame took a lock.
 func (k *Locks) findHeld(all []ThreadLocks, frames map[uint64][]LockFrame) {
 	for _, at := range k.listed {
 		m := k.monitors[at]
@@ -50,7 +50,7 @@ func (k *Locks) findHeld(all []ThreadLocks, frames map[uint64][]LockFrame) {
 	}
 }
 
-// hold notes a lock once.
+// hold adds a lock, once.
 func (t *ThreadLocks) hold(l Lock) *Held {
 	for i := range t.Holds {
 		h := &t.Holds[i]
@@ -77,15 +77,16 @@ func (k *Locks) lockOn(object uint64) (l Lock, mark uint64, ok bool) {
 	return l, word(head), l.Class != ""
 }
 
-// heldFast notes an object in a thread's LockStack.
+// heldFast adds an object in a thread's LockStack.
 func (k *Locks) heldFast(t *ThreadLocks, object uint64) {
 	if l, _, ok := k.lockOn(object); ok {
 		t.hold(l)
 	}
 }
 
-// heldInFrame notes an object that a frame has locked, if the object's mark word says that the thread holds the lock
-// (oops/markWord.hpp). It is called for the outermost frame first: the first frame with an object took the lock.
+// heldInFrame adds an object that a frame has locked, if the object's mark word shows that the thread holds the lock
+// (oops/markWord.hpp). It is called for the outermost frame first, because the first frame with an object took the
+// lock.
 func (k *Locks) heldInFrame(t *ThreadLocks, th *lockThread, l frameLock) {
 	object, ok := k.root(l.object)
 	if !ok {
@@ -104,8 +105,8 @@ func (k *Locks) heldInFrame(t *ThreadLocks, th *lockThread, l frameLock) {
 	}
 }
 
-// marked reports whether an object's mark word agrees that the thread has locked the object. If the mark word leads to
-// a monitor, marked notes its address in l.
+// marked reports whether an object's mark word confirms that the thread has locked the object. If the mark word points
+// to a monitor, marked stores the monitor's address in l.
 func (k *Locks) marked(l *Lock, t *lockThread, mark uint64) bool {
 	switch {
 	case mark&3 == 0:
@@ -117,21 +118,21 @@ func (k *Locks) marked(l *Lock, t *lockThread, mark uint64) bool {
 		m := k.monitorAt(l.Monitor)
 		return m != nil && m.object == l.Object && m.owner.Thread == t.Addr
 	case mark&7 == biasedPattern:
-		// A biased lock (up to 14, and up to 17 by a flag): the mark word has the thread that has locked the object last. The
+		// A biased lock (up to 14, and up to 17 by a flag): the mark word has the thread that has last locked the object. The
 		// frame shows that the object is still locked.
 		return k.legacy && mark>>biasedShift == t.Addr>>biasedShift
 	}
 	return false
 }
 
-// A biased mark word holds the address of the JavaThread in its upper bits, above epoch and age (oops/markOop.hpp of
-// JDK 8 and 11, markWord.hpp of 17).
+// A biased mark word has the address of the JavaThread in its upper bits, above epoch and age (oops/markOop.hpp of JDK
+// 8 and 11, markWord.hpp of 17).
 const (
 	biasedPattern = 5
 	biasedShift   = 10
 )
 
-// frameLocks reads which objects the frames have locked, from the present stack. A frame counts if it still has the
+// frameLocks reads the objects that the frames have locked, from the present stack. A frame counts if it still has the
 // return address of the walk.
 func (k *Locks) frameLocks(t *lockThread, frames []LockFrame) (locks []frameLock) {
 	if len(frames) == 0 {
@@ -158,7 +159,7 @@ func (k *Locks) frameLocks(t *lockThread, frames []LockFrame) (locks []frameLock
 	return locks
 }
 
-// liveStack is a part of a stack, as it is now.
+// liveStack is a part of a stack in its present state.
 type liveStack struct {
 	thread uint64
 	at     uint64
@@ -183,8 +184,8 @@ func (s *liveStack) returns(addr, pc uint64) bool {
 	return ok && w&codeAddress == pc&codeAddress
 }
 
-// interpretedLocks reads the BasicObjectLocks of an interpreted frame. They lie below the frame's fixed slots, the
-// first one at the highest address. The slot below the bytecode pointer says where they end (frame_*.hpp,
+// interpretedLocks reads the BasicObjectLocks of an interpreted frame. They are below the frame's fixed slots, the
+// first one at the highest address. The slot below the bytecode pointer shows where they end (frame_*.hpp,
 // interpreter_frame_monitor_block_top_offset): an address up to 21, words from the frame pointer since 25.
 func (k *Locks) interpretedLocks(s *liveStack, f *LockFrame, locks []frameLock) []frameLock {
 	l := k.vm.Interp()
@@ -199,7 +200,7 @@ func (k *Locks) interpretedLocks(s *liveStack, f *LockFrame, locks []frameLock) 
 	if !ok || top > bottom || top < f.SP || (bottom-top)%size != 0 || (bottom-top)/size > maxFrameLocks {
 		return locks
 	}
-	for at := top; at < bottom; at += size { // begins with the lock that was taken last
+	for at := top; at < bottom; at += size { // the lock that was taken last comes first
 		if object, ok := s.word(at + uint64(k.vm.l.locks.lockObj)); ok && object != 0 {
 			locks = append(locks, frameLock{object, f.First})
 		}
@@ -215,8 +216,8 @@ type lockSite struct {
 
 // siteLock is a monitor that compiled code holds at a pc (code/debugInfo.hpp, MonitorValue).
 type siteLock struct {
-	scope  int    // the method that holds it: an index of the methods that are inlined there, the innermost first
-	at     uint64 // where in the frame the reference to the object is
+	scope  int    // the method that holds it: an index of the methods that are inlined at the pc, the innermost first
+	at     uint64 // the offset in the frame of the reference to the object
 	saved  bool   // the reference was in the frame pointer register, which the called frame has saved
 	narrow bool   // the reference has four bytes
 }
@@ -230,7 +231,7 @@ func (k *Locks) compiledLocks(s *liveStack, f *LockFrame, locks []frameLock) []f
 	k.noteTask(s, f)
 	pc := f.PC
 	if pc == b.DeoptHandlers[0] || pc == b.DeoptHandlers[1] {
-		// The frame will be deoptimised when it is returned to. Its real pc is in the frame (code/nmethod.cpp,
+		// The frame will be deoptimised when its callee returns. Its real pc is in the frame (code/nmethod.cpp,
 		// get_deopt_original_pc).
 		pc, _ = s.word(f.SP + uint64(int64(b.OrigPC)))
 	}
@@ -260,10 +261,9 @@ func (k *Locks) compiledLocks(s *liveStack, f *LockFrame, locks []frameLock) []f
 	return locks
 }
 
-// maxLockSites bounds the pcs whose locks are kept.
 const maxLockSites = 1 << 16
 
-// siteLocks returns the monitors that compiled code holds at pc, and caches them.
+// siteLocks returns the monitors that compiled code holds at pc. It caches them.
 func (k *Locks) siteLocks(b *Blob, pc uint64) []siteLock {
 	site := lockSite{b, pc}
 	locks, ok := k.sites[site]
@@ -281,8 +281,8 @@ func (k *Locks) siteLocks(b *Blob, pc uint64) []siteLock {
 	return locks
 }
 
-// locks lists the monitors of the scope at an offset of d.scopes and of its callers (see decode). x belongs to the
-// encoding of numbers (stream).
+// locks lists the monitors of the scope at an offset of d.scopes and of its callers (see decode). x is a parameter of
+// the encoding of numbers (stream).
 func (d *debugInfo) locks(offset int32, x uint8) (locks []siteLock) {
 	for scope := range maxInline {
 		if offset <= noScope || int(offset) >= len(d.scopes) {
@@ -320,9 +320,9 @@ const (
 	locationOffset     = 5
 )
 
-// scopeLocks decodes the monitors of one scope: their number, and for each a Location of its BasicLock, the object, and
-// whether the compiler has eliminated the lock (code/debugInfo.cpp, MonitorValue). It ends at an object of another
-// kind.
+// scopeLocks decodes the monitors of one scope. Their number comes first. Each has a Location of its BasicLock, the
+// object, and whether the compiler has eliminated the lock (code/debugInfo.cpp, MonitorValue). It ends at an object of
+// another kind.
 func (d *debugInfo) scopeLocks(locks []siteLock, scope, at int, x uint8) []siteLock {
 	s := stream{b: d.scopes, pos: at, x: x}
 	n := s.u5()
@@ -340,7 +340,7 @@ func (d *debugInfo) scopeLocks(locks []siteLock, scope, at int, x uint8) []siteL
 			if s.bad || eliminated {
 				continue
 			}
-			// Only the frame pointer keeps its value over a call in Java code; all other registers may change.
+			// Only the frame pointer keeps its value over a call in Java code. All other registers may change.
 			locks = append(locks, siteLock{scope: scope, at: uint64(where>>locationOffset) * 4,
 				saved: where&locationInRegister != 0, narrow: where&locationType != locationOop})
 		case valueOop, valueObjectID:

@@ -7,21 +7,21 @@ import (
 )
 
 // One thread initialises a class. Other threads that need the class wait until that thread is done
-// (oops/instanceKlass.cpp, initialize_impl). Two such threads may wait for each other for ever.
+// (oops/instanceKlass.cpp, initialize_impl). Two threads may wait for each other's class, and never continue.
 //
 // The threads wait on an int[] of length 0 to which only the class's mirror refers (java_lang_Class::init_lock). The
-// JVM exports neither the int[] nor a path from it to the class. It exports which classes are being initialised, and by
-// which threads. So goprof looks for the class among these whose mirror refers to the int[].
+// JVM exports neither the int[] nor a path from it to the class. But it exports which classes are being initialised,
+// and by which threads. Among these, goprof looks for the class whose mirror refers to the int[].
 
-// initLayout: which thread initialises a class. oops/instanceKlass.hpp, oops/klass.hpp.
+// initLayout shows which thread initialises a class. oops/instanceKlass.hpp, oops/klass.hpp.
 type initLayout struct {
 	object      uint64 `need:"class Object"`
 	state       sized  `need:"InstanceKlass._init_state"`
 	being       uint64 // InstanceKlass::being_initialized
 	thread      offset `need:"InstanceKlass._init_thread"` // the JavaThread that initialises it
 	mirror      offset `need:"Klass._java_mirror"`
-	mirrorIsOop bool   // JDK 8: mirror is the reference, later an OopHandle
-	span        int    // how much is read of an InstanceKlass
+	mirrorIsOop bool   // JDK 8: mirror is the reference; later an OopHandle
+	span        int    // bytes of an InstanceKlass that are read
 }
 
 func (r *resolver) init(l *initLayout) {
@@ -45,8 +45,8 @@ const (
 
 type initialising struct{ klass, thread uint64 }
 
-// awaitedClass returns the class for whose initialisation a thread waits, by the monitor of the wait. ok is false for
-// other waits. runnable says that Java's state of the thread is RUNNABLE, as in no other wait.
+// awaitedClass returns the class for whose initialisation a thread waits. at is the monitor of the wait. ok is false
+// for other waits. runnable: Java's state of the thread is RUNNABLE, as in no other wait.
 func (k *Locks) awaitedClass(at uint64, m *monitor, runnable bool) (w Wanted, ok bool) {
 	if m.class != intArray && k.awaited[at] == 0 {
 		return w, false
@@ -79,7 +79,7 @@ func (k *Locks) awaitedClass(at uint64, m *monitor, runnable bool) (w Wanted, ok
 	return w, true
 }
 
-// initialisingOf reads again a class that an earlier round has found. ok is false if it is no longer being initialised.
+// initialisingOf reads a class again that an earlier round has found. ok is false if it is no longer being initialised.
 // If the collector is moving the int[], the mirror is not checked.
 func (k *Locks) initialisingOf(klass uint64, m *monitor) (c initialising, ok bool) {
 	l := &k.vm.l.locks.init
@@ -90,8 +90,8 @@ func (k *Locks) initialisingOf(klass uint64, m *monitor) (c initialising, ok boo
 	return initialising{klass, l.thread.u64(b)}, m.object == 0 || k.mirrorHas(klass, m.object)
 }
 
-// allInitialising lists the classes that are being initialised, once in a round. All classes and interfaces are
-// subclasses of java.lang.Object (oops/klass.cpp, append_to_sibling_list).
+// allInitialising lists the classes that are being initialised. It reads them once in a round. All classes and
+// interfaces are subclasses of java.lang.Object (oops/klass.cpp, append_to_sibling_list).
 func (k *Locks) allInitialising() []initialising {
 	if k.looked {
 		return k.inits

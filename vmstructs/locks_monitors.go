@@ -2,22 +2,22 @@ package vmstructs
 
 import "slices"
 
-// monitor is an ObjectMonitor as one round has found it.
+// monitor is an ObjectMonitor as one round has read it.
 type monitor struct {
 	object uint64 // 0: the collector is moving the object, or the monitor has none
 	class  string
 	owner  LockOwner
-	owned  bool // the monitor has an owner, even if it is not known which
+	owned  bool // the monitor has an owner, even if the owner is not known
 }
 
-// The values of ObjectMonitor::_owner that name no thread (runtime/objectMonitor.hpp).
+// The values of ObjectMonitor::_owner that identify no thread (runtime/objectMonitor.hpp).
 const (
-	ownerAnonymous = 1 // ANONYMOUS_OWNER: the owner is the thread that has the lock in its LockStack, or on its stack
-	ownerDeflater  = 2 // DEFLATER_MARKER, since 24: the monitor is being taken away from its object
+	ownerAnonymous = 1 // ANONYMOUS_OWNER: the thread that has the lock in its LockStack, or on its stack
+	ownerDeflater  = 2 // DEFLATER_MARKER, since 24: the monitor is being removed from its object
 )
 
 // readList finds the monitors that have an owner. The list is long and changes little. So the first round reads the
-// list, and later rounds only read the monitors that the first one has found.
+// list, and later rounds only read the monitors that the first round has found.
 func (k *Locks) readList() {
 	if !k.all {
 		k.all, k.listed = true, k.listed[:0]
@@ -33,7 +33,7 @@ func (k *Locks) readList() {
 }
 
 // linkedMonitors follows ObjectSynchronizer::_in_use_list (runtime/synchronizer.hpp). It may read a freed monitor.
-// readMonitor detects that: the object does not name the monitor.
+// readMonitor detects that, because the object does not refer to the monitor.
 func (k *Locks) linkedMonitors() {
 	l := &k.vm.l.locks
 	at, err := k.vm.mem.Ptr(l.inUse + uint64(l.first))
@@ -41,7 +41,7 @@ func (k *Locks) linkedMonitors() {
 	seen := map[uint64]bool{}
 	for err == nil && at != 0 && at%8 == 0 && !seen[at] {
 		if len(seen) >= maxMonitors {
-			return // docs/locks.md says so
+			return // a limit that docs/locks.md describes
 		}
 		seen[at] = true
 		if err = k.vm.mem.Bytes(at, b); err != nil {
@@ -69,7 +69,7 @@ func (k *Locks) monitorBlocks() {
 	seen := map[uint64]bool{}
 	for err == nil && at != 0 && at%8 == 0 && !seen[at] {
 		if len(seen)*l.inBlock >= maxMonitors {
-			return // docs/locks.md says so
+			return // a limit that docs/locks.md describes
 		}
 		seen[at] = true
 		if err = k.vm.mem.Bytes(at, b); err != nil {
@@ -100,7 +100,7 @@ func (k *Locks) monitorAt(at uint64) *monitor {
 	return m
 }
 
-// readMonitor reads a monitor: its object, which must name the monitor, and its owner.
+// readMonitor reads a monitor: its owner, and its object, which must refer back to the monitor.
 func (k *Locks) readMonitor(at uint64, m *monitor, b []byte) {
 	object := k.vm.l.wait.object.u64(b)
 	if k.vm.l.wait.handle && object != 0 {
@@ -121,13 +121,13 @@ func (k *Locks) readMonitor(at uint64, m *monitor, b []byte) {
 }
 
 // inflated reports whether a mark word may be that of an object whose monitor is at an address. If the JVM has a table
-// of monitors, the mark word has no address. Without ZGC's tables any mark word counts.
+// of monitors, the mark word has no address. Without ZGC's tables, any mark word is accepted.
 func (k *Locks) inflated(at, mark uint64) bool {
 	return !k.pages.on || mark&3 == 2 && (k.table || mark&^3 == at)
 }
 
 // ownerOf decodes the owner of a monitor from the monitor's bytes. owned is true if a thread owns the monitor, even if
-// it is not known which.
+// that thread is not known.
 func (k *Locks) ownerOf(m *monitor, b []byte) (o LockOwner, owned bool) {
 	l := &k.vm.l.locks
 	owner := l.owner.u64(b)
@@ -141,12 +141,12 @@ func (k *Locks) ownerOf(m *monitor, b []byte) (o LockOwner, owned bool) {
 		if i, ok := k.byID[owner]; ok {
 			return k.ownerAt(i), true
 		}
-		return LockOwner{Virtual: owner}, true // no carrier runs it
+		return LockOwner{Virtual: owner}, true // it has no carrier
 	}
 	if i, ok := k.byAddr[owner]; ok {
 		return k.ownerAt(i), true
 	}
-	if i, ok := k.onStack(owner); ok { // a BasicLock on the owner's stack: the monitor was made when others waited
+	if i, ok := k.onStack(owner); ok { // a BasicLock on the owner's stack: the monitor was made when other threads waited
 		return k.ownerAt(i), true
 	}
 	return o, true
@@ -173,7 +173,7 @@ func (k *Locks) anonymous(m *monitor, b []byte) LockOwner {
 func (k *Locks) inLockStack(object uint64) LockOwner {
 	if k.fast == nil {
 		k.fast = map[uint64]int{}
-		for i := range slices.Backward(k.threads) { // of several threads the first one stays in the map
+		for i := range slices.Backward(k.threads) { // if several threads have the object, the first one stays in the map
 			for _, ref := range k.threads[i].stack {
 				if ref, ok := k.root(ref); ok {
 					k.fast[ref&k.mask] = i
@@ -187,7 +187,7 @@ func (k *Locks) inLockStack(object uint64) LockOwner {
 	return LockOwner{}
 }
 
-// ownerAt is thread i as an owner, with the virtual thread that it runs.
+// ownerAt returns thread i as an owner, with the virtual thread that it runs.
 func (k *Locks) ownerAt(i int) LockOwner {
 	return LockOwner{Thread: k.threads[i].Addr, Virtual: k.threads[i].virtual}
 }
@@ -197,13 +197,13 @@ func (m *monitor) lockOf(at uint64) Lock {
 }
 
 // wants returns the lock for which thread i waits: to enter a monitor, to be notified, or to be unparked. It is empty
-// if the thread waits for none.
+// if the thread waits for no lock.
 func (k *Locks) wants(i int) (w Wanted) {
 	t := &k.threads[i]
 	at, how := t.pending, WaitToEnter
 	if at == 0 && t.waiting != 0 {
 		at, how = t.waiting, WaitToNotify
-		// The thread was notified, and waits to have the monitor again (runtime/objectMonitor.cpp, INotify).
+		// The thread was notified, and waits to get the monitor back (runtime/objectMonitor.cpp, INotify).
 		if k.statusOf(t)&statusBlocked != 0 {
 			how = WaitToEnter
 		}

@@ -5,22 +5,22 @@ import "strings"
 // A thread that waits for a CompletableFuture (join, get) is parked for a Signaller. No field of the Signaller leads to
 // the future, or to the thread that computes it. But the future's list of completions leads to the Signaller, directly
 // or through dependent futures (CompletableFuture.stack, Completion.next, UniCompletion.dep). The method that computes
-// a future (AsyncSupply.run, UniApply.tryFire) completes it in the end. So its frame holds the future while the
+// a future (AsyncSupply.run, UniApply.tryFire) completes it in the end. So its frame refers to the future while the
 // program's code runs above: in a slot, or in the frame pointer that its callee saves.
 //
-// The frame may hold other futures: those of inlined methods, and stale words. So a frame counts if exactly one future
-// in it has no result yet. Futures that any of several others completes are left out. With ZGC the heap's addresses are
-// not known, and nothing is found.
+// The frame may also have other futures: those of inlined methods, and stale words. So a frame counts only if exactly
+// one future in it has no result yet. A future that any of several others completes is left out. With ZGC the heap's
+// addresses are not known, and nothing is found.
 
 const (
 	classFuture     = "java/util/concurrent/CompletableFuture"
 	classCompletion = classFuture + "$Completion"
 	classSignaller  = classFuture + "$Signaller"
-	// maxTaskRefs bounds the objects of frames that are read, maxCompletions the completions.
+	// maxTaskRefs bounds the objects of frames that are read. maxCompletions bounds the completions.
 	maxTaskRefs, maxCompletions = 1 << 14, 1 << 14
 )
 
-// taskSearch finds out which threads compute what others wait for, in one round.
+// taskSearch finds out, in one round, which threads compute futures that others wait for.
 type taskSearch struct {
 	holderSearch
 	computed []computed
@@ -49,7 +49,7 @@ func (k *Locks) noteTask(s *liveStack, f *LockFrame) {
 			found = append(found, o)
 		}
 	}
-	if len(found) == 1 && t.left > 0 { // otherwise the rest of the frame was not read
+	if len(found) == 1 && t.left > 0 { // otherwise some of the frame was not read
 		t.computed = append(t.computed, computed{found[0], s.thread})
 	}
 }
@@ -89,7 +89,7 @@ func (t *taskSearch) follow() {
 	}
 }
 
-// computedBy adds the thread that computes a CompletableFuture to a wait for it.
+// computedBy adds the computing thread to a wait for a CompletableFuture.
 func (k *Locks) computedBy(w *Wanted) {
 	if k.tasks == nil || w.Class != classSignaller {
 		return

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestScopeLocks reads C2's record of holdMonitor in JDK 27, which keeps the object in rbp. It reads two more
-// records, made by the rules of code/debugInfo.cpp.
+// TestScopeLocks reads C2's record of holdMonitor in JDK 27, which keeps the object in rbp. It also reads two records
+// that were made by the rules of code/debugInfo.cpp.
 func TestScopeLocks(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -36,7 +36,6 @@ func TestScopeLocks(t *testing.T) {
 	}
 }
 
-// FuzzLockSites decodes the locks in arbitrary debug information.
 func FuzzLockSites(f *testing.F) {
 	for _, b := range capturedDebugInfo {
 		f.Add([]byte(b.scopes), int32(1), b.x)
@@ -56,7 +55,6 @@ func FuzzLockSites(f *testing.F) {
 	})
 }
 
-// FuzzLockStack decodes LockStacks of arbitrary bytes.
 func FuzzLockStack(f *testing.F) {
 	f.Add(binary.LittleEndian.AppendUint64(make([]byte, 8), 1<<40), uint16(8), uint16(1920))
 	f.Fuzz(func(t *testing.T, b []byte, base, stack uint16) {
@@ -67,8 +65,8 @@ func FuzzLockStack(f *testing.F) {
 	})
 }
 
-// TestTimedOnCarrier: a carrier waits for a lock while it runs a virtual thread. The virtual thread's wait may be
-// timed, and its own object says so.
+// TestTimedOnCarrier: a carrier waits for a lock while it runs a virtual thread. The virtual thread's wait may have a
+// time limit, and its own object shows that.
 func TestTimedOnCarrier(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		th, _ := w.namedThread("ForkJoinPool-1-worker-1")
@@ -98,7 +96,7 @@ func TestShortMonitors(t *testing.T) {
 	})
 }
 
-// TestForwardings: the table of forwardings lies behind the pointer to the table of pages, with its number of entries.
+// TestForwardings: the table of forwardings follows the pointer to the table of pages, and has its number of entries.
 func TestForwardings(t *testing.T) {
 	const symbol = "_ZN11ZGeneration4_oldE"
 	eachWorld(t, func(t *testing.T, w *world) {
@@ -117,12 +115,12 @@ func TestForwardings(t *testing.T) {
 	})
 }
 
-// TestForwardingUnread: where an entry of a forwarding cannot be read, it is not known where an object is. The others
-// are read, and a set of objects says that it is not whole.
+// TestForwardingUnread: if an entry of a forwarding cannot be read, it is not known where an object is. The others are
+// read, and a set of objects reports that it is not complete.
 func TestForwardingUnread(t *testing.T) {
 	const page, base, mask = 0x5f0000000000, 1 << 40, 1<<40 - 1
 	eachWorld(t, func(t *testing.T, w *world) {
-		table, from := w.alloc(16), uint64(page+pageSize-32-16) // two of four entries lie on the page
+		table, from := w.alloc(16), uint64(page+pageSize-32-16) // two of four entries are on the page
 		w.put64(table, from)
 		w.put64(from+16, 3) // ZForwarding::_object_alignment_shift
 		w.put64(from+24, 4) // its number of entries
@@ -148,7 +146,7 @@ func TestForwardingUnread(t *testing.T) {
 		if s.addMoved(); !s.Partly {
 			t.Error("the set says that it is whole")
 		}
-		w.put64(page+pageSize, 0) // all of it can be read
+		w.put64(page+pageSize, 0) // now all of it can be read
 		w.put64(page+pageSize+8, 0)
 		s.Partly = false
 		if s.addMoved(); s.Partly {
@@ -161,8 +159,7 @@ func TestForwardingUnread(t *testing.T) {
 	})
 }
 
-// TestLockStackOwner: the owner is the first thread with the object in its LockStack. That holds also in the next
-// round.
+// TestLockStackOwner: the owner is the first thread with the object in its LockStack, also in the next round.
 func TestLockStackOwner(t *testing.T) {
 	k := &Locks{vm: &VM{l: &layout{}}, mask: ^uint64(0)}
 	k.begin([]Thread{{Addr: 8}, {Addr: 16}, {Addr: 24}})
@@ -178,7 +175,7 @@ func TestLockStackOwner(t *testing.T) {
 	}
 }
 
-// TestNotParkedYet: a thread notes what it will be parked for before it parks. Until it is parked, it waits for
+// TestNotParkedYet: a thread stores the object that it will wait for before it parks. Until it is parked, it waits for
 // nothing.
 func TestNotParkedYet(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {

@@ -7,17 +7,17 @@ import (
 	"goprof/process"
 )
 
-// lockThread is a JavaThread as one round has found it.
+// lockThread is a JavaThread as one round has read it.
 type lockThread struct {
 	Thread
 	ok               bool
 	pending, waiting uint64   // ObjectMonitors
-	id               uint64   // the number that names it as the owner of a monitor (24 and later)
+	id               uint64   // the number that identifies it as the owner of a monitor (24 and later)
 	stack            []uint64 // the references of its LockStack
 	object           uint64   // its java.lang.Thread
 	current          uint64   // the virtual thread that it runs, otherwise the same as object
 	virtual          uint64   // the number of that virtual thread
-	blocker          uint64   // what current is parked for
+	blocker          uint64   // the object for which current is parked
 	status           uint32   // JVMTI thread state bits; 0: not known
 }
 
@@ -60,13 +60,13 @@ func (k *Locks) readThreads() {
 		t.pending, t.waiting, t.id = word(b), word(b[8:]), word(b[16:])
 		t.object, t.current = word(b[24:]), word(b[32:])
 		t.stack = k.lockStack(b[40:][:fields[5].n])
-		if t.ok && l.ownerID.ok() && t.id > 2 { // 0 to 2 name no thread: see ownerDeflater
+		if t.ok && l.ownerID.ok() && t.id > 2 { // 0 to 2 identify no thread: see ownerDeflater
 			k.byID[t.id] = i
 		}
 	}
 }
 
-// lockStack takes the references out of a LockStack (runtime/lockStack.hpp). LockStack::_top is an offset in the
+// lockStack returns the references in a LockStack (runtime/lockStack.hpp). LockStack::_top is an offset in the
 // JavaThread, not in the LockStack.
 func (k *Locks) lockStack(b []byte) (refs []uint64) {
 	l := &k.vm.l.locks
@@ -81,7 +81,7 @@ func (k *Locks) lockStack(b []byte) (refs []uint64) {
 	return refs
 }
 
-// threadHead is how many bytes of a java.lang.Thread hold all fields that are read.
+// threadHead is the number of bytes of a java.lang.Thread that have all fields to be read.
 func (k *Locks) threadHead() uint64 {
 	j := &k.vm.java
 	return max(klassBytes, j.eetop+8, j.blocker+8, j.holder+8, j.status+8, j.tid+8)
@@ -120,7 +120,7 @@ func (k *Locks) readObjects() {
 	}
 }
 
-// words reads eight bytes at each of these addresses. A word that cannot be read is 0.
+// words reads eight bytes at each address. A word that cannot be read is 0.
 func (k *Locks) words(at []uint64) []uint64 {
 	out := make([]uint64, len(at))
 	for i, b := range k.bodies(at, 8) {
@@ -131,7 +131,7 @@ func (k *Locks) words(at []uint64) []uint64 {
 	return out
 }
 
-// bodies reads n bytes at each of these addresses. An object that cannot be read is nil.
+// bodies reads n bytes at each address. An object that cannot be read is nil.
 func (k *Locks) bodies(at []uint64, n uint64) [][]byte {
 	buf := make([]byte, n*uint64(len(at)))
 	k.ranges = k.ranges[:0]
@@ -153,7 +153,7 @@ func (k *Locks) bodies(at []uint64, n uint64) [][]byte {
 }
 
 // readThreadObject reads the object for which a thread is parked. b has the thread's java.lang.Thread, whose field
-// eetop must point back at the JavaThread.
+// eetop must point back to the JavaThread.
 func (k *Locks) readThreadObject(t *lockThread, b []byte) {
 	j := &k.vm.java
 	if b = k.forwarded(&t.object, b); b == nil || word(b[j.eetop:]) != t.Addr {
@@ -171,7 +171,7 @@ func (k *Locks) readThreadObject(t *lockThread, b []byte) {
 	}
 }
 
-// mountedHead reads the virtual thread that t runs. It returns nil if that cannot be done now.
+// mountedHead reads the virtual thread that t runs. It returns nil if that fails.
 func (k *Locks) mountedHead(t *lockThread) []byte {
 	b := make([]byte, k.threadHead())
 	if k.vm.mem.Bytes(t.current, b) != nil {
@@ -183,13 +183,13 @@ func (k *Locks) mountedHead(t *lockThread) []byte {
 	}
 	c := k.classOf(b)
 	if c == nil || !c.virtual {
-		return nil // a BoundVirtualThread, or another object that has come there
+		return nil // a BoundVirtualThread, or another object that is now at that address
 	}
 	t.virtual = word(b[k.vm.java.tid:])
 	return b
 }
 
-// headOf reads the head of the object at *object, and follows the object to its new address. It returns nil if the
+// headOf reads the head of the object at *object, and updates *object if the object was moved. It returns nil if the
 // object cannot be read now.
 func (k *Locks) headOf(object *uint64) []byte {
 	head := make([]byte, klassBytes)
@@ -199,9 +199,9 @@ func (k *Locks) headOf(object *uint64) []byte {
 	return k.forwarded(object, head)
 }
 
-// forwarded follows an object that was read into b to its new address: Shenandoah leaves that address in the old mark
-// word (gc/shenandoah/shenandoahForwarding.hpp). It reads b again from there. It returns nil if another collector has
-// moved the object.
+// forwarded follows an object that was read into b to its new address, and reads b again from there. Shenandoah leaves
+// that address in the old mark word (gc/shenandoah/shenandoahForwarding.hpp). forwarded returns nil if another
+// collector has moved the object.
 func (k *Locks) forwarded(at *uint64, b []byte) []byte {
 	if b == nil {
 		return nil
@@ -221,8 +221,8 @@ func (k *Locks) forwarded(at *uint64, b []byte) []byte {
 	return nil
 }
 
-// statusOf reads the state that Java says t is in. A virtual thread may wait without giving up its carrier. Then the
-// JVM notes the state in the carrier's own java.lang.Thread (services/threadService.hpp, JavaThreadStatusChanger).
+// statusOf reads Java's state of t. A virtual thread may wait without giving up its carrier. Then the JVM stores the
+// state in the carrier's own java.lang.Thread (services/threadService.hpp, JavaThreadStatusChanger).
 func (k *Locks) statusOf(t *lockThread) uint32 {
 	j := &k.vm.java
 	if t.status != 0 || t.object == 0 || j.status == 0 {
@@ -249,7 +249,7 @@ func (k *Locks) statusOf(t *lockThread) uint32 {
 	return t.status
 }
 
-// JVMTI thread state bits (prims/jvmti.xml). The numbers of threadStatuses are made of these bits.
+// JVMTI thread state bits (prims/jvmti.xml). The numbers of threadStatuses consist of these bits.
 const (
 	statusRunnable = 0x4
 	statusTimed    = 0x20

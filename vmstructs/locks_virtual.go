@@ -9,45 +9,45 @@ import (
 	"goprof/process"
 )
 
-// Virtual threads that no carrier runs are Java objects in lists of the JDK (containers.go). If such a thread waits for
-// a lock of java.util.concurrent, the lock is its Thread.parkBlocker, as for all threads.
+// Virtual threads without a carrier are Java objects in lists of the JDK (containers.go). If such a thread waits for a
+// lock of java.util.concurrent, its field Thread.parkBlocker refers to the lock, as for all threads.
 //
 // Since 24, a virtual thread that waits for a monitor gives up its carrier. An injected field of VirtualThread then
-// leads to an ObjectWaiter (runtime/objectMonitor.hpp), whose layout is not exported. goprof looks there for a handle
-// that leads back to the thread, followed by a monitor whose object has that monitor.
+// refers to an ObjectWaiter (runtime/objectMonitor.hpp), whose layout is not exported. In the ObjectWaiter, goprof
+// looks for a handle that leads back to the thread, followed by a monitor whose object has that monitor.
 
 const (
-	maxVirtualFound = 1 << 16 // virtual threads that are remembered by their numbers
+	maxVirtualFound = 1 << 16 // virtual threads that are remembered, by their numbers
 	maxVirtualWaits = 1 << 12 // virtual threads whose waits are read in each round
-	waiterBytes     = 64      // of an ObjectWaiter
+	waiterBytes     = 64      // bytes of an ObjectWaiter
 )
 
-// UnmountedLocks is what one round says of a virtual thread that no carrier runs.
+// UnmountedLocks is the result of one round for a virtual thread without a carrier.
 type UnmountedLocks struct {
 	ID    uint64
 	State string
 	Wants Wanted
 	// Frames is a hash of all its frames and their addresses. If two rounds have the same hash, the thread has most likely
-	// not run in between: it builds the frames of a wait anew each time.
+	// not run in between, because it rebuilds the frames of a wait each time.
 	Frames uint64
 }
 
-// unmounted is what Locks knows of virtual threads.
+// unmounted has the facts that Locks keeps about virtual threads.
 type unmounted struct {
 	search  *search
-	objects map[uint64]uint64 // where the VirtualThreads are, by their numbers
+	objects map[uint64]uint64 // the addresses of the VirtualThreads, by their numbers
 	waiting []uint64          // the numbers of those that wait for something
-	left    int               // how many more wait
-	waiters []rawField        // of a VirtualThread: its ObjectWaiter may be there; nil: not looked for yet
+	left    int               // the number of further threads that wait
+	waiters []rawField        // fields of a VirtualThread that may lead to its ObjectWaiter; nil: not searched yet
 	locked  map[uint64]uint64 // objects that such threads have locked, and the threads' numbers; nil: not read yet
-	now     []UnmountedLocks  // what the last round has read
+	now     []UnmountedLocks  // the results of the last round
 }
 
-// FindVirtual finds the waiting virtual threads that no carrier runs. If there are too many, those that wait for
+// FindVirtual finds the waiting virtual threads that have no carrier. If there are too many, those that wait for
 // another thread's lock come first. Each later Round reads their waits. Call FindVirtual after a Round, and again after
-// a Round that was not settled: then the collector has moved these threads. FindVirtual and all later Rounds use c; do
-// not use it for anything else. left counts the waiting threads beyond those that a Round reads. err says why some may
-// be missing.
+// a Round that was not settled, because then the collector has moved these threads. FindVirtual and all later Rounds
+// use c; do not use it for anything else. left counts the waiting threads beyond those that a Round reads. err says why
+// some may be missing.
 func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 	u := &k.unmounted
 	*u = unmounted{objects: map[uint64]uint64{}, waiters: u.waiters}
@@ -60,7 +60,7 @@ func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 		platform = append(platform, k.threads[i].Thread)
 	}
 	s := &search{c: c, light: true, seen: map[uint64]bool{}, shown: map[uint64]bool{}}
-	var idle []uint64 // those that wait for no lock of another thread
+	var idle []uint64 // those that do not wait for another thread's lock
 	s.visit = func(v *VirtualThread) {
 		if v.Err != nil || v.Mounted || v.ID == 0 {
 			return
@@ -87,15 +87,15 @@ func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 	}
 	room := min(len(idle), maxVirtualWaits-len(u.waiting))
 	u.waiting, u.left = append(u.waiting, idle[:room]...), u.left+len(idle)-room
-	s.light, u.search = false, s // later looks need it: it knows the numbers of the states
+	s.light, u.search = false, s // later looks need the numbers of the states in it
 	return s.census.Seen, u.left, err
 }
 
-// Unmounted is what the last round has read of virtual threads that no carrier runs.
+// Unmounted returns the facts that the last round has read about virtual threads without a carrier.
 func (k *Locks) Unmounted() []UnmountedLocks { return k.unmounted.now }
 
-// VisitVirtual visits one virtual thread that FindVirtual has found, with its frames. It returns false if the thread is
-// no longer there, or if a carrier runs it.
+// VisitVirtual visits one virtual thread that FindVirtual has found, with its frames. It returns false if the thread no
+// longer exists, or if it has a carrier.
 func (k *Locks) VisitVirtual(id uint64, visit func(*VirtualThread)) bool {
 	t, ok := k.lookAtVirtual(id)
 	if ok {
@@ -115,7 +115,7 @@ func (k *Locks) lookAtVirtual(id uint64) (t VirtualThread, ok bool) {
 	return t, t.Err == nil && t.ID == id && !t.Mounted
 }
 
-// readUnmounted reads what the virtual threads that FindVirtual has found wait for.
+// readUnmounted reads the waits of the virtual threads that FindVirtual has found.
 func (k *Locks) readUnmounted() {
 	u := &k.unmounted
 	u.now = u.now[:0]
@@ -124,7 +124,7 @@ func (k *Locks) readUnmounted() {
 		if !ok {
 			continue
 		}
-		frames := framesHash(&u.search.c.heap) // before the search reads another thread's
+		frames := framesHash(&u.search.c.heap) // before the search reads the next thread
 		u.now = append(u.now, UnmountedLocks{ID: id, State: t.State, Wants: k.wantsUnmounted(t.object, t.State),
 			Frames: frames})
 		k.computedBy(&u.now[len(u.now)-1].Wants)
@@ -169,7 +169,7 @@ func (k *Locks) lockedUnmounted(object uint64) LockOwner {
 	return LockOwner{Virtual: u.locked[object&k.mask]}
 }
 
-// wantsUnmounted reads what a virtual thread that no carrier runs waits for.
+// wantsUnmounted reads what a virtual thread without a carrier waits for.
 func (k *Locks) wantsUnmounted(object uint64, state string) (w Wanted) {
 	switch state {
 	case virtualParked, virtualTimedParked:
@@ -204,8 +204,8 @@ func (k *Locks) wantsUnmounted(object uint64, state string) (w Wanted) {
 	return w
 }
 
-// waitsAt returns the monitor for which a virtual thread that no carrier runs waits, and the monitor's address. m is
-// nil if its ObjectWaiter is not found (see the top of this file). object is the thread.
+// waitsAt returns the monitor for which a virtual thread without a carrier waits, and the monitor's address. m is nil
+// if its ObjectWaiter is not found (see the top of this file). object is the thread.
 func (k *Locks) waitsAt(object uint64) (at uint64, m *monitor) {
 	u := &k.unmounted
 	if u.waiters == nil {
@@ -251,7 +251,7 @@ func (k *Locks) leadsTo(handle, object uint64) bool {
 	return err == nil && at != 0 && k.same(at, object)
 }
 
-// isMonitor reports whether the mark word of a monitor's object agrees that the object has that monitor.
+// isMonitor reports whether the mark word of a monitor's object confirms that the object has that monitor.
 func (k *Locks) isMonitor(m *monitor, at uint64) bool {
 	mark, err := k.vm.mem.U64(m.object)
 	return err == nil && mark&3 == 2 && (k.table || mark&^3 == at)

@@ -9,7 +9,7 @@ import (
 	"goprof/process"
 )
 
-// tired is a target that answers so many more reads.
+// tired is a target that answers only a number of reads.
 type tired struct {
 	process.Target
 	left *int
@@ -24,7 +24,7 @@ func (t tired) Read(addr uint64, b []byte) error {
 	return t.Target.Read(addr, b)
 }
 
-// TestFindVirtualSaysWhatItLacks: a search for virtual threads that is cut short says so, wherever it is cut.
+// TestFindVirtualSaysWhatItLacks: a search for virtual threads that ends early reports that, wherever it ends.
 func TestFindVirtualSaysWhatItLacks(t *testing.T) {
 	for _, w := range loadVirtual(t) {
 		vm, err := Open(w.rec)

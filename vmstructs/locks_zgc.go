@@ -3,13 +3,13 @@ package vmstructs
 import "math/bits"
 
 // ZGC colours references. A reference with a bad colour was not loaded since the collector last moved objects, so it
-// may be stale. The JVM updates a reference when a thread loads it. Threads that wait load nothing, so their references
+// may be stale. The JVM updates a reference when a thread loads it. Waiting threads load nothing, so their references
 // are mostly stale. While no collection is under way, goprof can follow such a reference as the JVM would: as long as
 // references may be stale, the collector keeps a table of the new addresses of moved objects (gc/z/zForwarding.hpp). If
 // the object was not moved, its page must still be in the JVM's table of pages (gc/z/zPageTable.hpp).
 
-// zPagesLayout says where these tables are: gc/z/zHeap.hpp, zPageTable.hpp, zPage.hpp, zForwardingTable.hpp. % is Z.
-// The ZGC without generations of 21 to 23 has X in these names.
+// zPagesLayout has the fields for these tables: gc/z/zHeap.hpp, zPageTable.hpp, zPage.hpp, zForwardingTable.hpp. % is
+// Z. The ZGC without generations of 21 to 23 has X in these names.
 type zPagesLayout struct {
 	heap    offset `vm:"%CollectedHeap._heap"`
 	table   offset `vm:"%Heap._page_table"`
@@ -17,13 +17,13 @@ type zPagesLayout struct {
 	pages   offset `vm:"%GranuleMapForPageTable._map"`
 	start   offset `vm:"%Page._virtual"`
 	top     offset `vm:"%Page._top"`
-	offsets offset `vm:"%GlobalsForVMStructs._%AddressOffsetMask"`   // a pointer to the bits that are no colour
+	offsets offset `vm:"%GlobalsForVMStructs._%AddressOffsetMask"`   // a pointer to the mask of bits without the colour
 	good    offset `vm:"%GlobalsForVMStructs._ZPointerLoadGoodMask"` // a pointer to the good colour
 
-	forwarding  offset `vm:"%Heap._forwarding_table"`       // where there are no generations
-	forwardings offset `vm:"%GranuleMapForForwarding._map"` // where the ZForwardings of the pages are
+	forwarding  offset `vm:"%Heap._forwarding_table"`       // if there are no generations
+	forwardings offset `vm:"%GranuleMapForForwarding._map"` // the ZForwardings of the pages
 	shift       offset `vm:"%Forwarding._object_alignment_shift"`
-	length      offset `vm:"%Forwarding._entries"`   // how many
+	length      offset `vm:"%Forwarding._entries"`   // number of entries
 	users       offset `vm:"%Forwarding._ref_count"` // 0 when all objects of the page have moved
 	size        uint64 `vm:"%Forwarding"`            // its entries follow it
 }
@@ -35,7 +35,7 @@ func (l *zPagesLayout) ok() bool {
 // granule: 1<<granule bytes of the heap have one entry in the tables (gc/z/zGlobals.hpp, ZGranuleSizeShift).
 const granule = 21
 
-// zPages says where the tables of the heap's pages are.
+// zPages has the places of the tables of the heap's pages.
 type zPages struct {
 	on    bool
 	mask  uint64 // the bits of an address that are its offset in the heap
@@ -44,12 +44,12 @@ type zPages struct {
 	top   offset
 	moved [2]zTable // the tables of moved objects: of the young and the old generation, or of all objects
 	l     *zPagesLayout
-	// shifts says that a reference's colour says by how many bits it is shifted (gc/z/zAddress.hpp on x86-64): otherwise
-	// 16.
+	// shifts: a reference's colour determines by how many bits it is shifted (gc/z/zAddress.hpp on x86-64). Otherwise it
+	// is shifted by 16.
 	shifts bool
 }
 
-// zTable is a ZGranuleMap. The number of its entries is not exported. It lies before the pointer to them
+// zTable is a ZGranuleMap. The number of its entries is not exported. It is stored before the pointer to them
 // (gc/z/zGranuleMap.hpp).
 type zTable struct{ at, entries uint64 }
 
@@ -65,7 +65,7 @@ func (k *Locks) tableAt(pointer uint64) (t zTable) {
 	return zTable{at, min(entries, maxGranules)}
 }
 
-// findPages finds the tables, if the collector is ZGC and the JVM exports what leads to them.
+// findPages finds the tables, if the collector is ZGC and the JVM exports the necessary fields.
 func (k *Locks) findPages() (p zPages) {
 	z := &k.vm.java.heap.z
 	if !z.on {
@@ -113,7 +113,7 @@ func (k *Locks) generation(symbol string, pages uint64) uint64 {
 	return 0
 }
 
-// CollectorRests sets whether all of ZGC's threads rest, and will rest while the next round is read.
+// CollectorRests sets whether all of ZGC's threads are idle, and will be idle while the next round is read.
 func (k *Locks) CollectorRests(rests bool) {
 	k.rests = rests
 	if s := k.unmounted.search; s != nil {
@@ -124,7 +124,8 @@ func (k *Locks) CollectorRests(rests bool) {
 // IsZGC reports whether CollectorRests makes a difference.
 func (k *Locks) IsZGC() bool { return k.pages.on }
 
-// uncolour turns a reference in the heap or in a handle into an address, even if it is stale and the collector rests.
+// uncolour converts a reference in the heap or in a handle to an address, even if it is stale, as long as the collector
+// is idle.
 func (k *Locks) uncolour(v uint64) (uint64, error) {
 	addr, err := k.vm.uncolour(v)
 	if err != nil && k.rests {
@@ -174,7 +175,7 @@ func zColourOf(v, badMask uint64) (colour, good int, ok bool) {
 
 // A colour is one of four bits. The bit's number changes by 1 with each young collection that moves objects, and by 2
 // with each old one (gc/z/zAddress.cpp, ZGlobalsPointers::flip_young_relocate_start, flip_old_relocate_start). So the
-// colour says which generation's table has the object's new address: bit i of moved stands for zPages.moved[i].
+// colour shows which generation's table has the object's new address. Bit i of moved stands for zPages.moved[i].
 const (
 	oldMove, anyMove = 2, 3
 	// zRemembered are the bits that a store of a reference to an old object into an old object sets (gc/z/zAddress.hpp,
@@ -203,7 +204,7 @@ func (k *Locks) now(addr uint64, moved int) (uint64, bool) {
 	return addr, k.onPage(addr)
 }
 
-// A ZForwardingEntry (gc/z/zForwardingEntry.hpp) has a bit that says that the entry is used, the object's new offset,
+// A ZForwardingEntry (gc/z/zForwardingEntry.hpp) has a bit that is set if the entry is used, the object's new offset,
 // and the object's index.
 const (
 	movedToBits   = 45
@@ -235,16 +236,16 @@ func (k *Locks) movedTo(table zTable, at uint64) (to uint64, moved, known bool) 
 	return 0, false, false
 }
 
-// zForwarding is a ZForwarding: where its page was, the shift of the objects' alignment, and its number of entries.
+// zForwarding is a ZForwarding: its page's former address, the shift of the objects' alignment, and its number of
+// entries.
 type zForwarding struct {
 	at, start, shift, length uint64
-	entries                  []byte // what is kept of them
+	entries                  []byte // cached entries
 }
 
 // unreadForwarding stands for a ZForwarding that cannot be read.
 var unreadForwarding zForwarding
 
-// forwarding reads the ZForwarding at an address.
 func (k *Locks) forwarding(at uint64) *zForwarding {
 	l := k.pages.l
 	start, err1 := k.vm.mem.U64(at) // ZForwarding::_virtual is its first member
@@ -256,7 +257,7 @@ func (k *Locks) forwarding(at uint64) *zForwarding {
 	return &zForwarding{at: at, start: start, shift: shift, length: n}
 }
 
-// forwardingOf returns the ZForwarding to which the entry at an address leads, nil if there is none.
+// forwardingOf returns the ZForwarding to which the entry at an address points, nil if there is none.
 func (k *Locks) forwardingOf(at uint64) (f *zForwarding) {
 	if f, known := k.still.forwardings[at]; known {
 		return f
@@ -270,7 +271,6 @@ func (k *Locks) forwardingOf(at uint64) (f *zForwarding) {
 	return f
 }
 
-// entry is an entry of a ZForwarding.
 func (k *Locks) entry(f *zForwarding, i uint64) (uint64, error) {
 	if f.entries != nil {
 		return word(f.entries[8*i:]), nil
@@ -303,7 +303,7 @@ func (k *Locks) onPage(addr uint64) bool {
 	return err1 == nil && err2 == nil && at >= start && at < top
 }
 
-// oopIn takes a reference out of an object's bytes.
+// oopIn returns a reference in an object's bytes.
 func (k *Locks) oopIn(b []byte, at uint64) (uint64, error) {
 	if !k.pages.on {
 		return k.vm.oopIn(b, at)
@@ -311,8 +311,8 @@ func (k *Locks) oopIn(b []byte, at uint64) (uint64, error) {
 	return k.uncolour(word(b[at:])) // ZGC has no narrow references
 }
 
-// root turns a reference on a thread's stack, or in its LockStack, into an address. ZGC with generations has no colours
-// there, and may not have updated the reference since it moved objects.
+// root converts a reference on a thread's stack, or in its LockStack, to an address. ZGC with generations has no
+// colours there, and may not have updated the reference since it moved objects.
 func (k *Locks) root(ref uint64) (uint64, bool) {
 	if ref == 0 || ref%8 != 0 {
 		return 0, false
@@ -325,7 +325,7 @@ func (k *Locks) root(ref uint64) (uint64, bool) {
 		if !k.pages.on || !k.rests {
 			return 0, false
 		}
-		// If an object was moved away from ref, and another one has come there since, it is not known which one is meant.
+		// If an object was moved away from ref, and another object is there now, it is not known which of them is meant.
 		now, ok := k.now(ref, anyMove)
 		return now, ok && (now == ref || !k.onPage(ref))
 	}

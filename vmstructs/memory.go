@@ -10,11 +10,11 @@ type MemoryUse uint8
 
 const (
 	HeapMemory       MemoryUse = iota + 1
-	CodeMemory                 // Name is that of the part of the code cache
+	CodeMemory                 // Name is the name of the part of the code cache
 	StackMemory                // of a Java thread
-	CollectorMemory            // Name says which table
+	CollectorMemory            // Name is the table's name
 	ArchiveMemory              // of class data sharing
-	ClassSpaceMemory           // metadata that compressed class pointers reach
+	ClassSpaceMemory           // metadata in the range of compressed class pointers
 	MetaspaceMemory            // other metadata
 )
 
@@ -27,11 +27,12 @@ type MemoryRange struct {
 }
 
 const (
-	// rootChunk is the size of metaspace's largest chunks: an aligned range of that size has no other use
+	// rootChunk is the size of metaspace's largest chunks. An aligned range of that size has no other use
 	// (memory/metaspace/chunklevel.hpp, MAX_CHUNK_BYTE_SIZE; larger since 24). Up to 15 a chunk may be smaller.
 	rootChunk          = 4 << 20
 	maxMetaspaceChunks = 1 << 16
-	// mapperBytes is how much is read of one of G1's mappers, tableBytes of the structure that points to them.
+	// mapperBytes is the number of bytes of one of G1's mappers that are read. tableBytes is the number of bytes of the
+	// structure that points to the mappers.
 	mapperBytes, tableBytes = 96, 384
 )
 
@@ -73,8 +74,8 @@ func (h *Health) hasCards() bool {
 	return slices.Contains([]string{"Serial", "Parallel", "G1", "CMS"}, h.Collector())
 }
 
-// collectorTables finds tables of the collector that libjvm does not export. It looks in the collector's structures for
-// an address with a neighbour that fits a heap of that size.
+// collectorTables finds tables of the collector that libjvm does not export. In the collector's structures, it looks
+// for an address whose neighbour fits a heap of that size.
 func (h *Health) collectorTables(heap uint64) (ranges []MemoryRange) {
 	at := h.pointerAt(h.vm.l.health.heap, 0)
 	if at == 0 || heap == 0 {
@@ -132,7 +133,7 @@ func (h *Health) metadata() (ranges []MemoryRange) {
 	if !tree.first.ok() || !tree.next.ok() || !m.constants.ok() || !m.helper.ok() || object == 0 {
 		return nil
 	}
-	compressed := true // since 27 there is no flag, and all are
+	compressed := true // since 27 there is no flag, and all class pointers are
 	if f, ok := h.Flag("UseCompressedClassPointers"); ok {
 		compressed = f.Bool
 	}

@@ -16,11 +16,11 @@ type Method struct {
 	File         string // source file, may be empty
 	Native       bool
 	Synchronized bool
-	Intrinsic    bool   // compilers may have code of their own for it; true where that is not known
-	CodeBegin    uint64 // where its bytecodes begin
-	CodeSize     int    // how many bytes they have
+	Intrinsic    bool   // compilers may have special code for it; true if not known
+	CodeBegin    uint64 // the address of its bytecodes
+	CodeSize     int    // the number of their bytes
 
-	since      int64 // when the method was first known to be there, see age.go
+	since      int64 // the time since which the method is known to exist, see age.go
 	unloadable bool  // its class may be unloaded
 
 	full  string
@@ -28,7 +28,8 @@ type Method struct {
 	pool  *pool
 	// facts identify the method: the pointer to its ConstMethod; the ConstMethod's pointer to the constants, its indexes
 	// and its number; the entries of the constant pool; the symbol of the name; and the lines, because two versions of a
-	// redefined class may differ only in them. No frame shows the signature, so the pointer to its symbol is enough.
+	// redefined class may differ only in their lines. No frame shows the signature, so the pointer to its symbol is
+	// sufficient.
 	facts [numMethodFacts]fact
 }
 
@@ -43,7 +44,7 @@ const (
 	numMethodFacts
 )
 
-// pool is what the methods of a class have in common.
+// pool has the facts that the methods of a class share.
 type pool struct {
 	addr   uint64 // of the ConstantPool
 	length uint32
@@ -58,10 +59,10 @@ const (
 	poolKlassName
 )
 
-// accNative is JVM_ACC_NATIVE, accSynchronized JVM_ACC_SYNCHRONIZED (classfile_constants.h).
+// accNative is JVM_ACC_NATIVE. accSynchronized is JVM_ACC_SYNCHRONIZED (classfile_constants.h).
 const accNative, accSynchronized = 0x100, 0x20
 
-// Limits of the method cache. A cache that reaches one of them is emptied.
+// Limits of the method cache. The cache is emptied when it reaches one of them.
 const (
 	maxMethods     = 64 << 10
 	maxPools       = 32 << 10
@@ -86,7 +87,7 @@ func (c *methodCache) init() {
 	c.bytes = 0
 }
 
-// intern returns the text of a symbol, one copy for all.
+// intern returns the text of a symbol. Equal texts share one copy.
 func (c *methodCache) intern(b []byte) string {
 	if s, ok := c.strings[string(b)]; ok {
 		return s
@@ -97,7 +98,7 @@ func (c *methodCache) intern(b []byte) string {
 	return s
 }
 
-// trim empties the cache where it is full.
+// trim empties the cache if it is full.
 func (c *methodCache) trim() {
 	if len(c.byAddr) >= maxMethods || len(c.pools) >= maxPools || c.bytes > maxMethodBytes {
 		c.init()
@@ -116,7 +117,7 @@ func (c *methodCache) evict(m *Method) {
 // Full returns the class and name: java.lang.String.length.
 func (m *Method) Full() string { return m.full }
 
-// Parameters returns an upper bound of the words that its arguments take, with the receiver.
+// Parameters returns an upper bound of the words of its arguments, including the receiver.
 func (m *Method) Parameters() (words int) {
 	words = 1
 	for s := m.Signature[1:]; s != "" && s[0] != ')'; words++ {
@@ -132,7 +133,7 @@ func (m *Method) Parameters() (words int) {
 	return words
 }
 
-// BCI returns the bytecode index of a bytecode's address.
+// BCI returns the bytecode index of the bytecode at an address.
 func (m *Method) BCI(bcp uint64) (int32, bool) {
 	if bcp-m.CodeBegin >= uint64(m.CodeSize) {
 		return 0, false
@@ -140,8 +141,8 @@ func (m *Method) BCI(bcp uint64) (int32, bool) {
 	return int32(bcp - m.CodeBegin), true
 }
 
-// SavedBCI returns the bytecode index that the bcp slot of an interpreter frame stands for. While JDK 8 collects, the
-// slot holds the index itself (runtime/frame.cpp, frame::gc_prologue): in older releases methods could move then.
+// SavedBCI returns the bytecode index for the bcp slot of an interpreter frame. While JDK 8 collects, the slot has the
+// index itself (runtime/frame.cpp, frame::gc_prologue), because in older releases methods could move then.
 func (vm *VM) SavedBCI(m *Method, slot uint64) (int32, bool) {
 	if vm.l.jdk8 && slot < uint64(m.CodeSize) {
 		return int32(slot), true
@@ -149,7 +150,7 @@ func (vm *VM) SavedBCI(m *Method, slot uint64) (int32, bool) {
 	return m.BCI(slot)
 }
 
-// Method returns the method at addr. A method in the cache costs no read. A Proof shows whether it is still the same.
+// Method returns the method at addr. For a cached method it reads nothing. A Proof shows whether it is still the same.
 func (vm *VM) Method(addr uint64) (*Method, error) {
 	if m := vm.methods.byAddr[addr]; m != nil {
 		return m, nil
@@ -157,8 +158,8 @@ func (vm *VM) Method(addr uint64) (*Method, error) {
 	return vm.loadMethod(addr)
 }
 
-// MethodNow is Method with the proof already made. Entries of caches are made with MethodNow, so that all of an entry
-// is of one moment.
+// MethodNow is Method with an immediate proof. Cached entries are made with MethodNow, so that all data of an entry
+// belongs to one moment.
 func (vm *VM) MethodNow(addr uint64) (*Method, error) {
 	if m := vm.methods.byAddr[addr]; m != nil {
 		ok, err := vm.proveMethod(m)
@@ -175,8 +176,9 @@ func (vm *VM) loadMethod(addr uint64) (*Method, error) {
 	return found[0], err
 }
 
-// loadMethods reads the methods that are not found yet, and proves all of them by one read. It first relies on the
-// cached data of their classes: if these are no longer true, the proof fails, and it reads all again.
+// loadMethods reads the methods in addrs that are still missing in found, and proves all of them by one read. First it
+// relies on the cached data of their classes. If these data are no longer true, the proof fails, and it reads
+// everything again.
 func (vm *VM) loadMethods(addrs []uint64, found []*Method) error {
 	vm.nearby.begin()
 	defer vm.nearby.end()
@@ -184,7 +186,7 @@ func (vm *VM) loadMethods(addrs []uint64, found []*Method) error {
 	older := vm.nearby.n > 0 // there are older pieces of memory, without the methods that were loaded since
 	vm.methods.granted = false
 	ok, err := vm.readMethods(addrs, found, true)
-	if !ok && (err == nil || older || vm.methods.granted) { // without an error: a fact has changed meanwhile
+	if !ok && (err == nil || older || vm.methods.granted) { // without an error, a fact has changed
 		vm.nearby.forget()
 		copy(found, before)
 		ok, err = vm.readMethods(addrs, found, false)
@@ -202,8 +204,7 @@ func (vm *VM) loadMethods(addrs []uint64, found []*Method) error {
 	return nil
 }
 
-// readMethods reads the methods that are not found yet, and proves them. known says that cached data of their classes
-// are used.
+// readMethods reads the missing methods, and proves them. known: cached data of their classes may be used.
 func (vm *VM) readMethods(addrs []uint64, found []*Method, known bool) (ok bool, err error) {
 	vm.fetchMethods(addrs, found)
 	var read []*Method
@@ -218,8 +219,8 @@ func (vm *VM) readMethods(addrs []uint64, found []*Method, known bool) (ok bool,
 	return vm.proveMethods(read)
 }
 
-// proveMethods proves several methods at once. In a recording the memory between their facts may be missing. Then each
-// is proven alone.
+// proveMethods proves several methods at once. In a recording, the memory between their facts may be missing. Then each
+// method is proven alone.
 func (vm *VM) proveMethods(list []*Method) (bool, error) {
 	p := vm.methodProof()
 	for _, m := range list {
@@ -248,14 +249,14 @@ func (vm *VM) keepMethod(m *Method) {
 	c.pools[m.pool.addr] = m.pool
 }
 
-// proveMethod reads again all that m was made from.
+// proveMethod reads everything again from which m was made.
 func (vm *VM) proveMethod(m *Method) (bool, error) {
 	p := vm.methodProof()
 	p.Method(m)
 	return p.Check()
 }
 
-// methodProof is an empty Proof, until it is asked for again.
+// methodProof returns an empty Proof, which is valid until the next call.
 func (vm *VM) methodProof() *Proof {
 	if vm.methods.proof == nil {
 		vm.methods.proof = vm.NewProof()
@@ -273,7 +274,7 @@ func (m *Method) noteAll(p *Proof) {
 	p.note(&m.pool.symbol.fact)
 }
 
-// broken reports whether a Check has just found one of m's facts false.
+// broken reports whether a Check has just found that one of m's facts is false.
 func (m *Method) broken() bool {
 	for i := range m.facts {
 		if f := &m.facts[i]; f.proof == 0 && f.want != nil {
@@ -339,7 +340,7 @@ func (vm *VM) readMethod(addr uint64, known bool) (*Method, error) {
 	return m, nil
 }
 
-// readIntrinsic reports whether compilers may have code of their own for a method, in place of a call.
+// readIntrinsic reports whether compilers may have special code for a method, in place of a call.
 func (vm *VM) readIntrinsic(method uint64) (bool, fact) {
 	l := &vm.l.invoke
 	if !l.intrinsic.ok() {
@@ -371,11 +372,11 @@ func (vm *VM) poolSymbol(p *pool, i uint16, entry, sym *fact) (string, error) {
 	return s.text, nil
 }
 
-// maxPool is the most entries that a class file can have.
+// maxPool is the largest number of constants of a class file.
 const maxPool = 1 << 16
 
 // readPool reads the data that the methods of a class share. It uses a cached pool whose data has not changed. With
-// known it does not check that, because the caller does so afterwards.
+// known it does not check that, because the caller checks it afterwards.
 func (vm *VM) readPool(addr uint64, known bool) (*pool, error) {
 	if p := vm.methods.pools[addr]; p != nil {
 		if known {
@@ -417,7 +418,7 @@ func (vm *VM) readPool(addr uint64, known bool) (*pool, error) {
 	return p, nil
 }
 
-// sourceFile finds the name of the source file, empty if the class has none.
+// sourceFile finds the name of the source file. It is empty if the class has none.
 func (vm *VM) sourceFile(p *pool, head []byte, holder uint64) string {
 	l := &vm.l.method
 	var index uint16

@@ -1,19 +1,18 @@
 package vmstructs
 
 // A method is read in steps: the method points to its ConstMethod, this to the constants of the class, and these to
-// names. fetchMethods makes each step for several methods with one read. It is only an optimisation: whatever it leaves
-// out is read later.
+// names. fetchMethods makes each step for several methods with one read. It is only an optimisation: data that it
+// leaves out is read later.
 
-// maxFetched bounds the methods that are fetched together.
 const maxFetched = maxWanted / 2
 
-// fetchedMethod is how far fetchMethods has come with a method.
+// fetchedMethod is the state of fetchMethods for one method.
 type fetchedMethod struct {
 	addr, body, pool uint64
-	isKnown          bool // its class is in the cache
+	isKnown          bool // its class is cached
 }
 
-// fetchMethods reads the memory of the methods that are not found yet.
+// fetchMethods reads the memory of the missing methods.
 func (vm *VM) fetchMethods(addrs []uint64, found []*Method) {
 	var space [maxFetched]fetchedMethod
 	list := space[:0]
@@ -52,8 +51,8 @@ func (vm *VM) wantPool(f *fetchedMethod) {
 	}
 }
 
-// entryAt returns the address of an entry of a pool. The entry's number lies at another address; 0 if it cannot be
-// read.
+// entryAt returns the address of an entry of a pool. number is the address of the entry's number. It returns 0 if the
+// number cannot be read.
 func (vm *VM) entryAt(pool, number uint64) uint64 {
 	i, err := vm.near.U16(number)
 	if err != nil || pool == 0 {
@@ -62,7 +61,7 @@ func (vm *VM) entryAt(pool, number uint64) uint64 {
 	return pool + vm.l.method.poolSize + 8*uint64(i)
 }
 
-// wantNames asks for the symbols of a method's name and signature, to be read with the next read.
+// wantNames requests the symbols of a method's name and signature for the next read.
 func (vm *VM) wantNames(f *fetchedMethod) {
 	if f.pool == 0 {
 		return
@@ -83,7 +82,7 @@ func (vm *VM) wantNames(f *fetchedMethod) {
 	}
 }
 
-// wantSymbol asks for the symbol to which an entry points.
+// wantSymbol requests the symbol to which an entry points.
 func (vm *VM) wantSymbol(entry uint64) {
 	if entry == 0 {
 		return

@@ -3,21 +3,21 @@ package vmstructs
 import "sort"
 
 // The interpreter resolves an invoke when it first executes it, and keeps the result in the constant pool's cache.
-// Compiled code may come to an invoke that the interpreter has never executed, because C1 also inlines methods that
-// have not run yet (ci/ciEnv.cpp, get_method_by_index_impl, looks the method up by its name). Then goprof looks it up
-// by its name, too.
+// Compiled code may have an invoke that the interpreter has never executed, because C1 also inlines methods that have
+// not run yet (ci/ciEnv.cpp, get_method_by_index_impl, looks up the method by its name). In this case, goprof also
+// looks it up by its name.
 
-// namedLayout says where the methods that a class declares are: oops/instanceKlass.hpp.
+// namedLayout has the lists of methods that a class declares: oops/instanceKlass.hpp.
 type namedLayout struct {
 	methods offset `need:"InstanceKlass._methods"` // an array of pointers
-	// defaults is such an array of methods that are inherited from interfaces.
+	// defaults is an array of the methods that are inherited from interfaces.
 	defaults offset `need:"InstanceKlass._default_methods" cap:"what calls of interfaces call"`
 	data     offset `need:"Array<Method*>._data"`
 	super    offset `need:"Klass._super"`
 }
 
 const (
-	// maxDeclared bounds the methods of a class, maxOverloads its methods of one name.
+	// maxDeclared bounds the methods of a class, and maxOverloads those with one name.
 	maxDeclared  = 1 << 16
 	maxOverloads = 1 << 10
 )
@@ -59,7 +59,7 @@ func (vm *VM) namedMethod(m *Method, constant uint16) uint64 {
 }
 
 // inheritedMethod looks for a method that a class or a superclass declares, and then for one that they inherit from an
-// interface. It returns 0 if there is none. Symbols are unique, so their addresses are compared.
+// interface. It returns 0 if there is none. Symbols are unique, so it compares their addresses.
 func (vm *VM) inheritedMethod(klass, name, signature uint64) uint64 {
 	l := &vm.l.invoke.named
 	for _, methods := range [2]offset{l.methods, l.defaults} {
@@ -75,7 +75,7 @@ func (vm *VM) inheritedMethod(klass, name, signature uint64) uint64 {
 }
 
 // ownKlass returns the class to which a constant pool belongs, if a constant has that class's name, and 0 otherwise.
-// The constant of a class that is not resolved has its name, since 9 the number of the name's own constant.
+// The constant of an unresolved class has its name up to 8, and the number of the name's own constant since 9.
 func (vm *VM) ownKlass(p *pool, constant uint16) uint64 {
 	name, ok := vm.poolSlot(p, constant)
 	if ok && vm.l.invoke.klasses.ok() {
@@ -99,7 +99,7 @@ func (vm *VM) declaredMethod(klass uint64, methods offset, name, signature uint6
 	return method
 }
 
-// eachNamed calls f for the methods of one name in such an array, until f returns false. HotSpot keeps methods in the
+// eachNamed calls f for the methods with one name in such an array, until f returns false. HotSpot keeps methods in the
 // order of their names' addresses (oops/method.cpp, sort_methods; instanceKlass.cpp, quick_search).
 func (vm *VM) eachNamed(klass uint64, methods offset, name uint64, f func(declaredMethod) bool) {
 	array, n := vm.arrayIn(vm.near, klass+uint64(methods), maxDeclared)

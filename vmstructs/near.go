@@ -7,31 +7,31 @@ import (
 	"goprof/process"
 )
 
-// nearMemory reads the target's memory in large pieces, and keeps the pieces while one question is being answered: a
-// class's metadata lie together, and a read of 8 bytes takes nearly as long as a read of a piece. But a piece may be
-// older than a method that was loaded meanwhile. So the reads that prove facts (Proof, holdsTrue) bypass the pieces,
-// and those of bytecodes, which are cached without a fact. Signatures, the names of source files, and the methods that
-// invokes name are not proven.
+// nearMemory reads the target's memory in large pieces, and keeps the pieces until one question is answered. The
+// metadata of a class are close together, and a read of 8 bytes takes nearly as long as a read of a piece. But a piece
+// may be older than a method that was loaded since. So two kinds of reads bypass the pieces: those that prove facts
+// (Proof, holdsTrue), and those of bytecodes, which are cached without a fact. Signatures, the names of source files,
+// and the methods that invokes name are not proven.
 type nearMemory struct {
 	process.Memory
-	depth  int // 0: nothing is kept
+	depth  int // 0: no piece is kept
 	n      int // pieces in use
-	next   int // the one that is given up next
+	next   int // the piece that is dropped next
 	addr   [nearPieces]uint64
-	pieces [nearPieces]*[nearPiece]byte // lent by nearBuffers; nil behind the last one that was needed
-	// wanted are pieces that fetch will read, to these places.
+	pieces [nearPieces]*[nearPiece]byte // from nearBuffers; nil after the last one that was needed
+	// wanted are the pieces that fetch will read, wantedAt their indexes.
 	wanted   []process.Range
 	wantedAt []int
 }
 
 const (
-	nearPiece  = 4096 // a part of a page, so that all of it is there, or nothing
+	nearPiece  = 4096 // at most a page, so that either all of it can be read, or nothing
 	nearPieces = 64
 )
 
 const maxWanted = nearPieces / 4
 
-// nearBuffers are used by a VM while it answers a question: an agent has hundreds of VMs.
+// nearBuffers has buffers for VMs that answer a question. They are shared because an agent has hundreds of VMs.
 var nearBuffers = sync.Pool{New: func() any { return new([nearPiece]byte) }}
 
 // begin keeps pieces until the matching call of end.
@@ -50,7 +50,6 @@ func (m *nearMemory) end() {
 
 func (m *nearMemory) forget() { m.n, m.next = 0, 0 }
 
-// Read fills p.
 func (m *nearMemory) Read(addr uint64, p []byte) error {
 	if m.depth == 0 || len(p) > nearPiece || addr+uint64(len(p)) < addr {
 		return m.Memory.Read(addr, p)
@@ -58,7 +57,7 @@ func (m *nearMemory) Read(addr uint64, p []byte) error {
 	for done := 0; done < len(p); {
 		at := addr + uint64(done)
 		piece := m.piece(at &^ (nearPiece - 1))
-		if piece == nil { // a recording, or a core file, may have less
+		if piece == nil { // a recording or a core file may have less
 			return m.Memory.Read(addr, p)
 		}
 		done += copy(p[done:], piece[at%nearPiece:])
@@ -81,7 +80,7 @@ func (m *nearMemory) piece(begin uint64) *[nearPiece]byte {
 	return m.pieces[i]
 }
 
-// room returns the index for another piece, and drops the old piece there.
+// room returns the index for another piece, and drops the old piece at that index.
 func (m *nearMemory) room() int {
 	i := m.next
 	if m.n < nearPieces {
@@ -104,7 +103,7 @@ func (m *nearMemory) take(i int, begin uint64) {
 	m.addr[i] = begin
 }
 
-// want makes the next fetch read the piece around an address. It ignores the address 0.
+// want makes the next fetch read the piece around an address. It ignores address 0.
 func (m *nearMemory) want(addr uint64) {
 	begin := addr &^ (nearPiece - 1)
 	if addr == 0 || m.depth == 0 || len(m.wanted) >= maxWanted || slices.Contains(m.addr[:m.n], begin) ||
@@ -137,8 +136,8 @@ func (vm *VM) setMemory(t process.Target) {
 	vm.near = process.NewReader(vm.nearby)
 }
 
-// BeginQuestion and EndQuestion enclose code that asks for many methods.
+// BeginQuestion and EndQuestion enclose code that needs many methods.
 func (vm *VM) BeginQuestion() { vm.nearby.begin() }
 
-// EndQuestion ends what BeginQuestion has begun.
+// EndQuestion is the counterpart of BeginQuestion.
 func (vm *VM) EndQuestion() { vm.nearby.end() }

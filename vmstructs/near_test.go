@@ -34,7 +34,7 @@ func (m *countedMemory) ReadMany(rs []process.Range) {
 	m.reads = reads + 1
 }
 
-// TestNearFetch: what is wanted is read with one call, once. What is not there does no harm.
+// TestNearFetch: the wanted pieces are read with one call, once. Missing memory does no harm.
 func TestNearFetch(t *testing.T) {
 	m := &countedMemory{end: 100 * nearPiece}
 	near := &nearMemory{Memory: m}
@@ -66,7 +66,8 @@ func TestNearFetch(t *testing.T) {
 	}
 }
 
-// TestNear: what is near is read once, for one question. What is at the end of memory is read as it is asked for.
+// TestNear: a piece is read once for one question. The bytes of an incomplete piece at the end of memory are read when
+// they are needed.
 func TestNear(t *testing.T) {
 	m := &countedMemory{end: 100*nearPiece + 100}
 	near := &nearMemory{Memory: m}
@@ -85,15 +86,15 @@ func TestNear(t *testing.T) {
 	near.begin()
 	ask(8, 1)
 	ask(64, 0)
-	ask(nearPiece-8, 1) // its second half lies in the next piece
+	ask(nearPiece-8, 1) // its second half is in the next piece
 	ask(nearPiece+8, 0)
-	ask(100*nearPiece+8, 2) // that piece is not whole
+	ask(100*nearPiece+8, 2) // that piece is incomplete
 	near.begin()
 	near.end()
 	ask(8, 0)
 	near.forget()
 	ask(8, 1)
-	for i := range uint64(nearPieces) { // the first one is given up
+	for i := range uint64(nearPieces) { // the first one is dropped
 		ask(nearPiece*(i+1)+8, 1)
 	}
 	ask(nearPiece*nearPieces+8, 0)
@@ -105,8 +106,8 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// TestNearIsOld: where pieces are older than a method, what is told of it is not: its bytecodes, and whether it is
-// intrinsic. What could not be read as a method is read anew.
+// TestNearIsOld: if pieces are older than a method, its bytecodes and whether it is intrinsic are still right. Memory
+// that could not be read as a method is read again.
 func TestNearIsOld(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		l := &w.l.method
@@ -140,8 +141,8 @@ func TestNearIsOld(t *testing.T) {
 	})
 }
 
-// TestKnownClassIsOld: what is known of a class counts without being read, until the proof says that another class is
-// there now.
+// TestKnownClassIsOld: cached data of a class is used without being read, until the proof shows that another class is
+// at that address.
 func TestKnownClassIsOld(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		pool := w.class("app/Before", "Before.java")
@@ -160,7 +161,7 @@ func TestKnownClassIsOld(t *testing.T) {
 	})
 }
 
-// TestBadMethod: what is no method is read once, and what of it was read before is forgotten.
+// TestBadMethod: memory that is not a method is read once, and its cached data is dropped.
 func TestBadMethod(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		pool := w.class("app/Bad", "Bad.java")

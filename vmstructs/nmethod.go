@@ -6,7 +6,7 @@ import (
 	"goprof/process"
 )
 
-// Generous bounds: HotSpot refuses to compile methods of more than 8,000 bytecodes, and it limits inlining.
+// Generous bounds: HotSpot does not compile methods of more than 8,000 bytecodes, and limits inlining.
 const (
 	maxDebugBytes = 8 << 20 // of all sections
 	maxCompileID  = 1 << 30
@@ -53,8 +53,8 @@ func (vm *VM) parseNmethod(b *Blob, raw []byte) error {
 	return nil
 }
 
-// within returns an address that lies in b's code, and 0 for others: a handler that the method does not need has the
-// offset -1, or the address before the nmethod.
+// within returns addr if it is in b's code, otherwise 0. A handler that the method does not need has offset -1, or the
+// address before the nmethod.
 func (b *Blob) within(addr uint64) uint64 {
 	if addr < b.Begin || addr > b.End {
 		return 0
@@ -98,7 +98,7 @@ func (vm *VM) readNmethod(b *Blob, raw []byte) error {
 func (vm *VM) readDebugInfo(b *Blob, raw []byte) error {
 	pcs, scopes, metadata, ok := vm.sections(b, raw)
 	if !ok {
-		return nil // not exported: such a JVM has no inlined frames
+		return nil // not exported: for such a JVM there are no inlined frames
 	}
 	for _, s := range []section{pcs, scopes, metadata} {
 		if s.begin > s.end || s.size() > maxDebugBytes {
@@ -129,9 +129,9 @@ func (vm *VM) readDebugInfo(b *Blob, raw []byte) error {
 	return nil
 }
 
-// sections returns where the PcDescs, scopes and metadata of an nmethod are. Up to 22 they follow the code, metadata
+// sections returns the places of an nmethod's PcDescs, scopes and metadata. Up to 22 they follow the code, metadata
 // first. Since 23 PcDescs and scopes are in the C heap (the immutable data). Since 25 the metadata are in another block
-// of the C heap, behind the relocations.
+// of the C heap, after the relocations.
 func (vm *VM) sections(b *Blob, raw []byte) (pcs, scopes, metadata section, ok bool) {
 	l, bl := &vm.l.nm, &vm.l.blob
 	blobEnd := b.Addr + uint64(bl.length.u32(raw))
@@ -164,7 +164,7 @@ func (vm *VM) sections(b *Blob, raw []byte) (pcs, scopes, metadata section, ok b
 		metadata = section{b.Addr + l.metadata.unsigned(raw), scopes.begin}
 		metadata.end -= metadata.size() % 8
 		if pcs.end > blobEnd || scopes.begin < b.Addr {
-			pcs.end = 0 // not in the blob: refused by the caller
+			pcs.end = 0 // not in the blob; the caller refuses it
 		}
 		return pcs, scopes, metadata, true
 	}

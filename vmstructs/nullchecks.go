@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// nullCheck says where code continues if the instruction at an offset faults on a null reference: HotSpot does not test
-// a reference that is used soon (code/exceptionHandlerTable.hpp, ImplicitExceptionTable).
+// nullCheck has the offset at which code continues if the instruction at another offset faults on a null reference.
+// HotSpot omits the test of a reference that is used soon (code/exceptionHandlerTable.hpp, ImplicitExceptionTable).
 type nullCheck struct{ at, to uint32 }
 
 const maxNullChecks = 1 << 16
@@ -33,7 +33,7 @@ func (vm *VM) nullChecks(b *Blob) []nullCheck {
 	for i := range checks {
 		checks[i] = nullCheck{binary.LittleEndian.Uint32(raw[8*i:]), binary.LittleEndian.Uint32(raw[8*i+4:])}
 	}
-	// If an instruction has several, HotSpot takes the first (ImplicitExceptionTable::continuation_offset).
+	// If an instruction has several checks, HotSpot uses the first (ImplicitExceptionTable::continuation_offset).
 	slices.SortStableFunc(checks, func(a, b nullCheck) int { return int(a.at) - int(b.at) })
 	checks = slices.CompactFunc(checks, func(a, b nullCheck) bool { return a.at == b.at })
 	b.nulls = checks
@@ -52,8 +52,8 @@ func (vm *VM) OnNull(b *Blob, at uint32) (to uint32, ok bool) {
 	return checks[i].to, true
 }
 
-// nullTable returns where the table is: up to 22 behind the exception handlers in the nmethod, since 23 before them in
-// the immutable data.
+// nullTable returns the place of the table: up to 22 after the exception handlers in the nmethod, since 23 before them
+// in the immutable data.
 func (vm *VM) nullTable(b *Blob, raw []byte) section {
 	l := &vm.l.nm
 	switch {

@@ -6,25 +6,24 @@ import (
 	"slices"
 )
 
-// klassModel says where an object's header has its class (oops/oop.hpp, markWord.hpp).
+// klassModel describes where an object's header has its class (oops/oop.hpp, markWord.hpp).
 type klassModel struct {
 	compact bool // in the upper bits of the mark
-	narrow  bool // four bytes behind the mark
+	narrow  bool // in four bytes after the mark
 	base    uint64
 	shift   uint64
-	inPlace bool // an object that a collector has marked still has its class behind the mark
+	inPlace bool // an object that a collector has marked still has its class after the mark
 }
 
-// compactShift is markWord::klass_shift where headers are compact (since 24).
+// compactShift is markWord::klass_shift of compact headers (since 24).
 const compactShift = 42
 
-// klassBytes is how much of an object holds its class.
+// klassBytes is the number of bytes of an object that include its class.
 const klassBytes = 16
 
 const (
-	// maxSupers bounds the superclasses of a class.
 	maxSupers = 32
-	// maxClassFields and maxClassText bound what a class and its superclasses have, and the bytes of their names.
+	// maxClassFields bounds the fields of a class and its superclasses. maxClassText bounds the bytes of their names.
 	maxClassFields = 2 * maxFields
 	maxClassText   = 2 * maxFieldText
 )
@@ -50,19 +49,19 @@ func (vm *VM) readKlassModel() (k klassModel, err error) {
 	return k, nil
 }
 
-// CompactHeaders reports whether an object's class is part of its mark. Then fields begin right behind the mark.
+// CompactHeaders reports whether an object's class is part of its mark. Then the fields directly follow the mark.
 func (vm *VM) CompactHeaders() bool {
 	vm.learnHeaders()
 	return vm.compact
 }
 
-// ArrayLength returns where the length of an array is.
+// ArrayLength returns the offset of the length of an array.
 func (vm *VM) ArrayLength() int32 {
 	vm.learnHeaders()
 	return vm.lengthAt
 }
 
-// learnHeaders finds out once how headers are laid out. Its callers have met compiled code, so the JVM has read its
+// learnHeaders finds the layout of headers, once. Its callers have already found compiled code, so the JVM has read its
 // options.
 func (vm *VM) learnHeaders() {
 	if vm.headersKnown {
@@ -74,8 +73,8 @@ func (vm *VM) learnHeaders() {
 	})
 }
 
-// klassIn returns the class that the head of an object names, 0 if it names none, as that of an object that a collector
-// has moved away.
+// klassIn returns the class in the head of an object. It returns 0 if there is none, for example because a collector
+// has moved the object away.
 func (k *klassModel) klassIn(head []byte) uint64 {
 	mark := binary.LittleEndian.Uint64(head)
 	if mark&3 == 3 && !k.inPlace {
@@ -96,22 +95,22 @@ func (k *klassModel) klassIn(head []byte) uint64 {
 }
 
 type javaClass struct {
-	names  []string          // its own and those of its superclasses, with slashes
-	fields map[string]uint64 // its own and inherited ones; of equal names its own
+	names  []string          // its own name and those of its superclasses, with slashes
+	fields map[string]uint64 // own and inherited ones; if two have the same name, its own
 	size   uint64            // of an instance, without the stack in a stack chunk
 }
 
 func (c *javaClass) is(name string) bool { return slices.Contains(c.names, name) }
 
-// readClass reads the size of a class's objects, the names of the class and its superclasses, and where their fields
-// are. If two fields have one name, that of the subclass counts.
+// readClass reads the size of a class's objects, the names of the class and its superclasses, and the offsets of their
+// fields. If two fields have one name, that of the subclass counts.
 func (vm *VM) readClass(klass uint64) (*javaClass, error) {
 	l := &vm.l.cont
 	helper, err := vm.mem.I32(klass + uint64(l.layoutHelper))
 	if err != nil {
 		return nil, err
 	}
-	// oops/klass.hpp: positive for instances, the lowest bit says something else.
+	// oops/klass.hpp: positive for instances; the lowest bit has another meaning.
 	if helper <= 0 || helper > maxFieldOffset {
 		return nil, fmt.Errorf("%w: layout %#x", ErrBadMethod, helper)
 	}
@@ -151,12 +150,12 @@ func (vm *VM) klassName(klass uint64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	vm.methods.trim() // where the names of all classes are read
+	vm.methods.trim() // reading the names of all classes fills this cache
 	s, err := vm.readSymbol(addr)
 	return s.text, err
 }
 
-// oopIn takes a reference out of an object's bytes.
+// oopIn returns a reference in an object's bytes.
 func (vm *VM) oopIn(b []byte, at uint64) (uint64, error) {
 	h := &vm.java.heap
 	if !h.narrow {

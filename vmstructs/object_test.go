@@ -2,7 +2,7 @@ package vmstructs
 
 import "testing"
 
-// TestHeaders: a JVM is asked for its flags once, and their table is not kept for that.
+// TestHeaders: the flags of a JVM are read once, and their table is not kept for that.
 func TestHeaders(t *testing.T) {
 	for _, j := range someTables(t) {
 		t.Run(j.name, func(t *testing.T) {
@@ -32,8 +32,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestScalesReferences: references count eight bytes if their shift is three, from the begin of the heap. The answers
-// are kept.
+// TestScalesReferences: a reference counts units of eight bytes, from the heap's base, if its shift is three. The
+// results are cached.
 func TestScalesReferences(t *testing.T) {
 	for _, j := range someTables(t) {
 		t.Run(j.name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestScalesReferences(t *testing.T) {
 	}
 }
 
-// TestDataOf: a method's profile is where the method says, if the JVM tells where that stands.
+// TestDataOf: a method's profile is at the address in the method, if the JVM exports the offset of that address.
 func TestDataOf(t *testing.T) {
 	for _, j := range someTables(t) {
 		t.Run(j.name, func(t *testing.T) {

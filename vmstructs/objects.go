@@ -6,40 +6,39 @@ import (
 	"fmt"
 )
 
-// Objects walks pieces of the Java heap, in which one object follows the other. Each object's header names its class.
-// Class and header together show where the next object begins (oops/oop.hpp, oopDesc::size_given_klass; oops/klass.hpp,
+// Objects walks pieces of the Java heap, in which objects follow each other. Each object's header has its class. Class
+// and header together show where the next object begins (oops/oop.hpp, oopDesc::size_given_klass; oops/klass.hpp,
 // layout helpers). The caller copies the bytes of a piece that begins with an object.
 //
-// A walk ends at bytes that it does not understand, with an error that names the reason.
+// A walk ends at bytes that are not a valid object, with an error that names the reason.
 type Objects struct {
 	vm       *VM
 	klasses  klassModel
 	head     int        // bytes of the smallest object
-	lengthAt int        // of an array
-	align    uint64     // objects begin at its multiples
-	pitch    uint64     // the same for the piece that is walked, if it is more
-	chunks   chunkModel // of the piece that is walked
-	oopSize  int        // where in a java.lang.Class its size is, in words
-	bitmap   uint64     // bits that a stack chunk keeps for each word of its stack
+	lengthAt int        // offset of the length of an array
+	align    uint64     // objects begin at multiples of it
+	pitch    uint64     // the same for the present piece, if it is larger
+	chunks   chunkModel // of the present piece
+	oopSize  int        // offset of a java.lang.Class's size, which is in words
+	bitmap   uint64     // bits of a stack chunk for each word of its stack
 	classes  map[uint64]*ObjectClass
 	text     int // bytes of their names
 	recent   [recentClasses]*ObjectClass
-	wrong    map[uint64]bool // addresses that are no classes
+	wrong    map[uint64]bool // addresses that are not classes
 }
 
-// ObjectClass is the class of objects.
 type ObjectClass struct {
 	Klass uint64
 	Name  string // in Java's spelling
-	// Filler says that HotSpot has filled unused memory with the object. Up to 18 a filler is a java.lang.Object or an
-	// int[], like objects of the program (gc/shared/collectedHeap.cpp, fill_with_object_impl).
+	// Filler: HotSpot fills unused memory with objects of this class. Up to 18 a filler is a java.lang.Object or an int[],
+	// like objects of the program (gc/shared/collectedHeap.cpp, fill_with_object_impl).
 	Filler bool
-	Sum    uint64 // for the caller: Walk does not touch it
+	Sum    uint64 // for the caller: Walk does not use it
 
 	kind     objectKind
 	size     uint64 // of an instance, or of an array's header
 	logWidth uint8  // of an array's element
-	sizeAt   int    // where a java.lang.Class or a stack chunk has its size
+	sizeAt   int    // offset of the size in a java.lang.Class or a stack chunk
 }
 
 type objectKind uint8
@@ -51,7 +50,7 @@ const (
 	chunkObject // StackChunk: a stack follows its fields (oops/instanceStackChunkKlass.inline.hpp)
 )
 
-// Why a walk ends early.
+// Reasons why a walk ends early.
 var (
 	ErrNoObject = errors.New("vmstructs: no object yet")
 	ErrNoClass  = errors.New("vmstructs: an object's header names no class")
@@ -60,14 +59,13 @@ var (
 
 const (
 	recentClasses    = 512     // classes that are found without a search
-	maxObjectClasses = 1 << 15 // that are kept
+	maxObjectClasses = 1 << 15 // classes that are cached
 	maxObjectText    = 8 << 20 // bytes of their names
 	maxWrong         = 1 << 15 // of Objects.wrong
 	maxObjectBytes   = 1 << 35 // more than an array of 2^31 elements of eight bytes
 	maxAlignment     = 256     // the largest ObjectAlignmentInBytes
 )
 
-// NewObjects makes a walker of objects.
 func (vm *VM) NewObjects() (*Objects, error) {
 	l := &vm.l.objects
 	if !l.layoutHelper.ok() || l.oopSize == 0 {
@@ -101,16 +99,16 @@ func (vm *VM) NewObjects() (*Objects, error) {
 	return o, nil
 }
 
-// Forget forgets all classes. Another class may come to the address of one that was unloaded.
+// Forget removes all classes from the cache. Another class may get the address of one that was unloaded.
 func (o *Objects) Forget() {
 	o.classes, o.text = map[uint64]*ObjectClass{}, 0
 	o.wrong = map[uint64]bool{}
 	clear(o.recent[:])
 }
 
-// Walk calls visit for each object that begins in b, a copy of the memory at addr. size is how many bytes the object
-// takes, even if it ends behind b. next is the address behind the last object; an object whose size lies behind b is
-// left for the next piece. The arguments of visit are valid until Forget.
+// Walk calls visit for each object that begins in b, a copy of the memory at addr. size is the object's number of
+// bytes, even if it ends after b. next is the address after the last object. An object whose size is after the end of b
+// is left for the next piece. The arguments of visit are valid until Forget.
 func (o *Objects) Walk(addr uint64, b []byte, visit func(addr uint64, class *ObjectClass, size uint64)) (next uint64,
 	err error) {
 	at := uint64(0)
@@ -128,7 +126,7 @@ func (o *Objects) Walk(addr uint64, b []byte, visit func(addr uint64, class *Obj
 	return addr + at, nil
 }
 
-// after returns where the next object begins if one ends at end.
+// after returns the beginning of the next object after one that ends at end.
 func (o *Objects) after(end uint64) uint64 {
 	if o.pitch <= o.align {
 		return end
@@ -136,7 +134,7 @@ func (o *Objects) after(end uint64) uint64 {
 	return alignUp(end, o.pitch)
 }
 
-// behind returns where the object behind an object of that size begins.
+// behind returns the beginning of the next object after one of that size.
 func (o *Objects) behind(at, size uint64) uint64 {
 	return o.after(at + max(size, alignUp(o.chunks.least, o.align)))
 }
@@ -186,7 +184,7 @@ func (o *Objects) sizeAs(b []byte, at int, size func(n uint64) uint64) (uint64, 
 	return bytes, nil
 }
 
-// class finds the class of an object with that header, or reads it.
+// class returns the class of an object with that header. If it is not cached, class reads it.
 func (o *Objects) class(klass uint64, head []byte) (*ObjectClass, error) {
 	switch {
 	case klass == 0 && word(head)&3 == 3:
@@ -218,8 +216,9 @@ func (o *Objects) class(klass uint64, head []byte) (*ObjectClass, error) {
 	return class, nil
 }
 
-// A layout helper (oops/klass.hpp) is positive for instances: their size. The lowest bit says that they are allocated
-// in a special way. It is negative for arrays: the bytes of the header, and the logarithm of an element's width.
+// A layout helper (oops/klass.hpp) is positive for instances, and is their size. Its lowest bit is set if they are
+// allocated in a special way. It is negative for arrays, and has the bytes of the header and the logarithm of an
+// element's width.
 const (
 	helperSlow        = 1
 	helperHeaderShift = 16
@@ -228,8 +227,8 @@ const (
 	maxLogWidth       = 3
 )
 
-// readClass reads a class, and makes sure that it is one: isOwnSuper holds, and the name of an array begins with a
-// bracket, any other name does not.
+// readClass reads a class, and checks that it is one: isOwnSuper must return true, and only the name of an array may
+// begin with a bracket.
 func (o *Objects) readClass(klass uint64) (*ObjectClass, error) {
 	helper, err := o.vm.mem.I32(klass + uint64(o.vm.l.objects.layoutHelper))
 	if err != nil || !o.isOwnSuper(klass) {
@@ -259,11 +258,11 @@ func (o *Objects) readClass(klass uint64) (*ObjectClass, error) {
 	return class, err
 }
 
-// maxPrimary is how many superclasses a class lists (oops/klass.hpp, _primary_super_limit).
+// maxPrimary is the number of superclasses that a class lists (oops/klass.hpp, _primary_super_limit).
 const maxPrimary = 8
 
 // isOwnSuper reports whether klass may be a class. A class with few superclasses has a list of them that also contains
-// the class itself, at an index that a field has (oops/klass.cpp, initialize_supers). Interfaces, and classes with many
+// the class itself. A field has the index (oops/klass.cpp, initialize_supers). Interfaces, and classes with many
 // superclasses, are not in their list.
 func (o *Objects) isOwnSuper(klass uint64) bool {
 	l := &o.vm.l.objects
@@ -281,7 +280,7 @@ func (o *Objects) isOwnSuper(klass uint64) bool {
 	return err == nil && own == klass
 }
 
-// findSize finds where objects have their size, if those of the class differ in size.
+// findSize finds where objects have their size, if objects of the class have different sizes.
 func (o *Objects) findSize(class *ObjectClass, name string) error {
 	switch name {
 	case "java/lang/Class":
@@ -306,14 +305,14 @@ func (o *Objects) findSize(class *ObjectClass, name string) error {
 	return nil
 }
 
-// fillersSince is the first release that fills memory with classes of its own (JDK-8284435).
+// fillersSince is the first release that fills memory with objects of special classes (JDK-8284435).
 const fillersSince = 19
 
 // HidesFillers reports whether the JVM's fillers look like objects of the program.
 func (h *Heap) HidesFillers() bool { return h.vm.version.Major < fillersSince }
 
 // isFiller reports whether HotSpot fills memory with objects of a class (since 19; memory/universe.cpp, genesis;
-// classfile/vmSymbols.hpp). The array's name has changed.
+// classfile/vmSymbols.hpp). The array's name differs between releases.
 func isFiller(name string) bool {
 	return name == "jdk/internal/vm/FillerObject" || name == "Ljdk/internal/vm/FillerArray;" ||
 		name == "[Ljdk/internal/vm/FillerElement;"
@@ -323,9 +322,9 @@ func isFiller(name string) bool {
 type objectsLayout struct {
 	layoutHelper offset `need:"Klass._layout_helper"`
 	oopSize      uint64 `need:"java_lang_Class._oop_size_offset"`
-	checkAt      offset `vm:"Klass._super_check_offset"` // where its entry in supers is
+	checkAt      offset `vm:"Klass._super_check_offset"` // offset of its entry in supers
 	supers       offset `vm:"Klass._primary_supers[0]"`
 }
 
-// capObjects is lost by JVMs that do not tell all of it.
+// capObjects is missing if a JVM does not export all of objectsLayout.
 const capObjects = "what the heap holds"

@@ -12,8 +12,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestLiveObjects: after a full collection of Serial all objects lie in the old generation. A walk through it finds as
-// many of each class as the JVM itself counts, and ends where the generation does.
+// TestLiveObjects: after a full collection of Serial, all objects are in the old generation. A walk through it finds as
+// many objects of each class as the JVM itself counts, and ends at the end of the generation.
 func TestLiveObjects(t *testing.T) {
 	for _, flags := range []string{"", "-XX:+UseCompactObjectHeaders -XX:ObjectAlignmentInBytes=16",
 		"-XX:-UseCompressedClassPointers"} {
@@ -27,7 +27,7 @@ func TestLiveObjects(t *testing.T) {
 	}
 }
 
-// TestLiveStackChunks: so it is with the stacks of virtual threads, which have any size.
+// TestLiveStackChunks: the same with the stacks of virtual threads, which have any size.
 func TestLiveStackChunks(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		if jdk.Version < 21 {
@@ -48,10 +48,10 @@ func TestLiveStackChunks(t *testing.T) {
 	})
 }
 
-// classCount is how many objects a class has, and their bytes.
+// classCount is the number of a class's objects, and their bytes.
 type classCount struct{ objects, bytes uint64 }
 
-// checkHistogram walks the old generation and holds what it finds against GC.class_histogram.
+// checkHistogram walks the old generation and compares the result with GC.class_histogram.
 func checkHistogram(t *testing.T, vm *VM, jdk jvmtest.JDK, pid int, wanted ...string) {
 	t.Helper()
 	theirs := histogram(t, jdk, pid)
@@ -62,7 +62,7 @@ func checkHistogram(t *testing.T, vm *VM, jdk jvmtest.JDK, pid int, wanted ...st
 		all += want.bytes
 		off += max(got.bytes, want.bytes) - min(got.bytes, want.bytes)
 	}
-	// What jcmd itself needs comes and goes, and a dead rest of the generation is filled with an int[] up to 17.
+	// jcmd itself makes objects that come and go. Up to 17, unused memory of the generation is filled with an int[].
 	off -= min(off, max(ours["int[]"].bytes, theirs["int[]"].bytes)-min(ours["int[]"].bytes, theirs["int[]"].bytes))
 	t.Logf("%d classes, %d bytes, %d are other ones", len(theirs), all, off)
 	if all == 0 || off > all/10 {
@@ -76,7 +76,6 @@ func checkHistogram(t *testing.T, vm *VM, jdk jvmtest.JDK, pid int, wanted ...st
 	}
 }
 
-// walkOld counts the objects of the old generation.
 func walkOld(t *testing.T, vm *VM) map[string]classCount {
 	t.Helper()
 	l := &vm.l.health
@@ -99,7 +98,7 @@ func walkOld(t *testing.T, vm *VM) map[string]classCount {
 		t.Fatal(err)
 	}
 	counts := map[string]classCount{}
-	const piece = 100_000 // pieces end within objects
+	const piece = 100_000 // pieces end in the middle of objects
 	for at := bottom; at < top; {
 		b := make([]byte, min(piece, top-at))
 		if err := vm.mem.Bytes(at, b); err != nil {
@@ -121,7 +120,7 @@ func walkOld(t *testing.T, vm *VM) map[string]classCount {
 	return counts
 }
 
-// histogram asks the JVM, which collects first.
+// histogram returns the JVM's own counts. It starts a collection.
 func histogram(t *testing.T, jdk jvmtest.JDK, pid int) map[string]classCount {
 	t.Helper()
 	out, err := exec.Command(jdk.Tool("jcmd"), strconv.Itoa(pid), "GC.class_histogram").CombinedOutput()

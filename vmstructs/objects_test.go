@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// header is how a JVM writes the headers of its objects.
+// header is the form of a JVM's object headers.
 type header struct {
 	name     string
 	klasses  klassModel
@@ -36,7 +36,7 @@ const pieceAt = 0x7e0000001000
 
 func newObjectWorld(t testing.TB, h header) *objectWorld {
 	w := &objectWorld{world: newWorld(t, loadTables(t)[0]), header: h}
-	w.next = (w.next + 1<<10) &^ (1<<10 - 1) // classes begin where a compact header can name them
+	w.next = (w.next + 1<<10) &^ (1<<10 - 1) // classes begin at addresses that fit into a compact header
 	w.objects = &Objects{vm: w.vm, klasses: h.klasses, head: h.head, lengthAt: h.lengthAt, align: h.align, oopSize: 40,
 		bitmap: 2}
 	w.objects.Forget()
@@ -59,7 +59,7 @@ func (w *objectWorld) arrayHelper(logWidth uint32) uint32 {
 	return 0xc0000000 | uint32(w.header.lengthAt+4)<<helperHeaderShift | logWidth
 }
 
-// put appends an object of so many bytes, whose int at a place says n.
+// object appends an object of size bytes. Its int at an offset is n.
 func (w *objectWorld) object(klass uint64, size, at int, n int32) {
 	b := make([]byte, (uint64(size)+w.header.align-1)&^(w.header.align-1))
 	mark := uint64(1)
@@ -79,7 +79,7 @@ func (w *objectWorld) object(klass uint64, size, at int, n int32) {
 	w.heap = append(w.heap, b...)
 }
 
-// walk lists what a walk finds in pieces of some bytes.
+// walk lists the objects that a walk in pieces of some bytes finds.
 func (w *objectWorld) walk(piece int) (found []string, err error) {
 	end := uint64(pieceAt + len(w.heap))
 	for at := uint64(pieceAt); at < end; {
@@ -101,7 +101,7 @@ func (w *objectWorld) walk(piece int) (found []string, err error) {
 }
 
 // TestWalkObjects walks a heap with an object of each kind, with all forms of headers, in one piece and in pieces that
-// end within objects.
+// end in the middle of objects.
 func TestWalkObjects(t *testing.T) {
 	for _, h := range headers {
 		t.Run(h.name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestWalkObjects(t *testing.T) {
 	}
 }
 
-// TestWalkStackChunk: the stack of a virtual thread has a map of its references behind it.
+// TestWalkStackChunk: a map of references follows the stack of a virtual thread.
 func TestWalkStackChunk(t *testing.T) {
 	w := newObjectWorld(t, headers[0])
 	chunk, plain := w.klass(classChunk, 48|helperSlow), w.klass("a/B", 24)
@@ -157,7 +157,7 @@ func TestWalkStackChunk(t *testing.T) {
 	}
 }
 
-// TestWalkEnds: a walk ends where it does not understand an object, with the reason, and has told what lies before.
+// TestWalkEnds: a walk ends at an invalid object, with the reason, and has visited the objects before it.
 func TestWalkEnds(t *testing.T) {
 	for _, h := range headers {
 		for _, c := range []struct {
@@ -204,7 +204,7 @@ func TestWalkEnds(t *testing.T) {
 	}
 }
 
-// TestWalkForgets: another class may come to the address of one that was unloaded.
+// TestWalkForgets: another class may get the address of one that was unloaded.
 func TestWalkForgets(t *testing.T) {
 	w := newObjectWorld(t, headers[0])
 	klass := w.klass("a/B", 24)
@@ -224,7 +224,7 @@ func TestWalkForgets(t *testing.T) {
 	}
 }
 
-// TestObjectsOfTables: every release tells what a walk needs.
+// TestObjectsOfTables: every release exports the fields that a walk needs.
 func TestObjectsOfTables(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		if l := w.l.objects; !l.layoutHelper.ok() || l.oopSize == 0 {

@@ -2,22 +2,22 @@ package vmstructs
 
 import "fmt"
 
-// heapModel says how references to Java objects are encoded, and where the elements of arrays are.
+// heapModel describes the encoding of references to Java objects, and the layout of arrays.
 type heapModel struct {
 	narrow      bool // a reference n has four bytes and stands for base + n<<shift (oops/compressedOops.hpp)
 	base        uint64
 	shift       uint64
-	arrayLength uint64 // where the length of an array object is
-	arrayData   uint64 // where its bytes or chars begin
+	arrayLength uint64 // offset of an array's length
+	arrayData   uint64 // offset of its bytes or chars
 	z           zModel
 }
 
-// zModel says how ZGC colours references (gc/z/zAddress.hpp). A reference with a bad colour may point at an object that
-// was moved.
+// zModel describes how ZGC colours references (gc/z/zAddress.hpp). A reference with a bad colour may point to an object
+// that was moved.
 type zModel struct {
 	on      bool
 	badMask uint64                         // address of the mask of bad colours, which changes with each phase
-	shift   uint64                         // ZGC with generations: where the shift is that makes addresses; else 0
+	shift   uint64                         // ZGC with generations: the address of the shift for references; else 0
 	held    *zColours                      // see holdColours
 	stale   func(v uint64) (uint64, error) // follows a reference with a bad colour, if not nil
 }
@@ -28,9 +28,9 @@ const zColourBits = 16
 // zColours are the mask and the shift at one moment; see holdColours.
 type zColours struct{ badMask, shift uint64 }
 
-// readHeapModel finds out how objects are laid out (oops/arrayOop.hpp). An array's length follows its header, which has
-// 8 bytes if it is compact, 12 with compressed class pointers, else 16. Since 23 the elements of an array of bytes
-// begin right after the length, before at the next word.
+// readHeapModel finds the layout of objects (oops/arrayOop.hpp). An array's length follows its header, which has 8
+// bytes if it is compact, 12 with compressed class pointers, else 16. Since 23 the elements of an array of bytes
+// directly follow the length. Before that, they begin at the next word.
 func (vm *VM) readHeapModel() (heapModel, error) {
 	l := &vm.l.oops
 	var h heapModel
@@ -56,7 +56,7 @@ func (vm *VM) readHeapModel() (heapModel, error) {
 	return h, err
 }
 
-// arrayLayout returns where the length of an array is, and where its bytes or chars begin.
+// arrayLayout returns the offset of an array's length, and of its bytes or chars.
 func (vm *VM) arrayLayout() (length, data uint64) {
 	classPointers, exists := vm.Flag("UseCompressedClassPointers")
 	switch {
@@ -81,13 +81,13 @@ func (vm *VM) ScalesReferences() bool {
 	return vm.scales
 }
 
-// HeapHasBase reports whether compressed references count from another address than zero (CompressedOops::base).
+// HeapHasBase reports whether the base of compressed references is not zero (CompressedOops::base).
 func (vm *VM) HeapHasBase() bool {
 	vm.learnScale()
 	return vm.basedHeap
 }
 
-// learnScale reads shift and base once: the JVM does not change them after its first compilation.
+// learnScale reads shift and base once, because the JVM does not change them after its first compilation.
 func (vm *VM) learnScale() {
 	l := &vm.l.oops
 	if vm.scalesKnown || l.narrowShift == 0 || l.narrowBase == 0 {
@@ -98,7 +98,7 @@ func (vm *VM) learnScale() {
 	vm.scales, vm.basedHeap, vm.scalesKnown = shift == eightBytes, base != 0, err == nil && err2 == nil
 }
 
-// readZ finds the mask and the shift (gc/z/vmStructs_z.hpp). ZGlobalsForVMStructs holds pointers to them.
+// readZ finds the mask and the shift (gc/z/vmStructs_z.hpp). ZGlobalsForVMStructs has pointers to them.
 func (vm *VM) readZ() (zModel, error) {
 	l := &vm.l.oops
 	z := zModel{on: true}
@@ -151,7 +151,7 @@ func (vm *VM) wideOopAt(addr uint64) (uint64, error) {
 	return vm.uncolour(v)
 }
 
-// uncolour turns a reference into an address.
+// uncolour converts a reference to an address.
 func (vm *VM) uncolour(v uint64) (uint64, error) {
 	z := &vm.java.heap.z
 	if !z.on || v == 0 {
@@ -196,7 +196,8 @@ func (vm *VM) coloursNow() (now zColours, err error) {
 	return now, err
 }
 
-// holdColours reads the mask and the shift once for several references. Both change with each phase of a collection.
+// holdColours reads the mask and the shift once for several references, because both change with each phase of a
+// collection.
 func (vm *VM) holdColours(in *zColours) error {
 	z := &vm.java.heap.z
 	z.held = nil
@@ -210,7 +211,7 @@ func (vm *VM) holdColours(in *zColours) error {
 	return err
 }
 
-// letGoColours ends what holdColours began. It reports whether the mask and the shift are still the same.
+// letGoColours ends holdColours. It reports whether the mask and the shift are still the same.
 func (vm *VM) letGoColours() bool {
 	z := &vm.java.heap.z
 	held := z.held

@@ -8,23 +8,23 @@ import (
 	"goprof/process"
 )
 
-// A compiler records two kinds of pcs. Safepoints are polls and the return addresses of calls, where the collector may
-// read the frame. So each safepoint has an OopMap (code/debugInfoRec.cpp, add_safepoint). Other pcs have none, and are
-// recorded only with -XX:+DebugNonSafepoints (add_non_safepoint), which agents and JFR switch on, too. goprof reads
-// only which pcs have an OopMap.
+// A compiler records two kinds of pcs. Safepoints are polls and the return addresses of calls, at which the collector
+// may read the frame. So each safepoint has an OopMap (code/debugInfoRec.cpp, add_safepoint). Other pcs have none. They
+// are recorded only with -XX:+DebugNonSafepoints (add_non_safepoint), which agents and JFR may also switch on. goprof
+// reads only which pcs have an OopMap.
 
-// maxOopMaps bounds the OopMaps of an nmethod: it has at most one for each of its records.
+// maxOopMaps bounds the OopMaps of an nmethod, which has at most one for each of its records.
 const maxOopMaps = maxDebugBytes / pcDescSize
 
-// safepoints is what is known of an nmethod's OopMaps.
+// safepoints has the facts about an nmethod's OopMaps.
 type safepoints struct {
 	known bool
 	bits  []uint64 // a bit for each PcDesc that has an OopMap, by its index; nil if they are not known
 	full  bool     // some records have no OopMap
 }
 
-// FullRecords reports whether the compiler has recorded all instructions of b, not only safepoints. It is false if that
-// is not known.
+// FullRecords reports whether the compiler has recorded all instructions of b, not only safepoints. It returns false if
+// that is not known.
 func (vm *VM) FullRecords(b *Blob) bool { return vm.safepoints(b).full }
 
 // IsSafepoint reports whether pc is recorded, and is a safepoint. If OopMaps cannot be read, each record counts as a
@@ -37,8 +37,8 @@ func (vm *VM) IsSafepoint(b *Blob, pc uint64) bool {
 	return s.bits == nil || has(s.bits, b.debug.at(int32(pc-b.Begin)))
 }
 
-// SafepointsOnly returns a copy of b with the records of safepoints only. So a rule's answers for such code can be
-// compared with the full records. No cache holds the result.
+// SafepointsOnly returns a copy of b with the records of safepoints only. A rule's results for such code can be
+// compared with the full records. The result is not cached.
 func (vm *VM) SafepointsOnly(b *Blob) *Blob {
 	s := vm.safepoints(b)
 	less := *b
@@ -124,7 +124,7 @@ func (vm *VM) immutableOopMaps(set uint64, n int) ([]int32, error) {
 	return offsets, nil
 }
 
-// oldOopMaps reads an OopMapSet of JDK 8: an array of pointers to OopMaps. Each OopMap holds the offset of its pc.
+// oldOopMaps reads an OopMapSet of JDK 8: an array of pointers to OopMaps. Each OopMap has the offset of its pc.
 func (vm *VM) oldOopMaps(set uint64, n int) ([]int32, error) {
 	l := &vm.l.oopMaps
 	data, err := vm.mem.Ptr(set + uint64(l.data))
@@ -150,7 +150,7 @@ func (vm *VM) oldOopMaps(set uint64, n int) ([]int32, error) {
 	return offsets, nil
 }
 
-// oopMapLayout says where the pcs of OopMaps are: compiler/oopMap.hpp.
+// oopMapLayout has the fields for the pcs of OopMaps: compiler/oopMap.hpp.
 type oopMapLayout struct {
 	count      offset `need:"ImmutableOopMapSet._count"` // up to 8 of OopMapSet
 	setSize    uint64 `need:"ImmutableOopMapSet"`        // since 9

@@ -5,8 +5,8 @@ package vmstructs
 import "testing"
 
 // TestLiveSafepoints: if a JVM records only safepoints, each record is one. If a JVM records each instruction, some
-// records are no safepoints; without these, the rest is as if it recorded only safepoints. Implicit null checks lie
-// in the code.
+// records are not safepoints. Without these, the others are the same as if it recorded only safepoints. Implicit null
+// checks are in the code.
 func TestLiveSafepoints(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -19,7 +19,7 @@ func TestLiveSafepoints(t *testing.T) {
 				err := v.vm.eachBlock(func(h *codeHeap, blk block) error {
 					b, err := v.vm.blobAt(h, blk.addr)
 					if err != nil || b.Kind != Nmethod {
-						return nil // this block is gone meanwhile, or is something else
+						return nil // this block was freed, or has other contents now
 					}
 					compiled++
 					if v.vm.FullRecords(b) {
@@ -46,11 +46,10 @@ func TestLiveSafepoints(t *testing.T) {
 	}
 }
 
-// checkSafepoints checks each record of a compiled method.
 func checkSafepoints(t *testing.T, vm *VM, b *Blob) {
 	t.Helper()
 	if b.safepoints.bits == nil {
-		return // the method was just made, and its OopMaps are not there yet
+		return // the method was just made, and has no OopMaps yet
 	}
 	less := vm.SafepointsOnly(b)
 	safe, others := 0, 0

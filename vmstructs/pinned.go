@@ -21,7 +21,7 @@ func (m *Mounted) IsPinned() bool { return strings.HasSuffix(m.State, "pinned") 
 func (h *Health) HasVirtual() bool { return h.virtual != nil }
 
 // Mounted lists the virtual threads that these threads run now, except those that a collector is moving or that change
-// meanwhile.
+// during the reading.
 func (h *Health) Mounted(threads []Thread) (list []Mounted) {
 	c := h.virtual
 	if c == nil || c.prepare() != nil {
@@ -74,7 +74,7 @@ func (h *Health) mountedObjects(threads []Thread) (objs [threadBatch]uint64) {
 	return objs
 }
 
-// mountedOn reads the virtual thread at a reference. The carrier must still hold that reference afterwards.
+// mountedOn reads the virtual thread at a reference. Afterwards the carrier must still have that reference.
 func (h *Health) mountedOn(carrier *Thread, reference uint64) (m Mounted, ok bool) {
 	c := h.virtual
 	if c.vm.holdColours(&c.colours) != nil {

@@ -7,28 +7,27 @@ import (
 	"goprof/process/maybe"
 )
 
-// Pools reads for which executors the threads run, how many tasks these executors run, and how many wait in their
-// queues. No thread is stopped. If a class lacks a field, or a collector moves the object meanwhile, the value is not
-// known.
+// Pools finds out for which executors the threads run, how many tasks these executors run, and how many tasks wait in
+// their queues. It stops no thread. If a class lacks a field, or a collector moves the object during the reading, the
+// value is not known.
 //
-// A Pools uses the VM that it was made from: both belong to one goroutine.
+// A Pools uses the VM from which it was made. Both belong to one goroutine.
 type Pools struct {
-	k       *Locks                // knows how objects are reached with each collector
-	classes map[uint64]*poolClass // of one call of NewPools: classes are unloaded seldom
+	k       *Locks                // follows references for each collector
+	classes map[uint64]*poolClass // never dropped, because classes are rarely unloaded
 	fields  int                   // of classes
-	reads   int                   // of objects, in this reading
+	reads   int                   // objects read in this reading
 }
 
-// maxPoolFields bounds the fields of all classes that are kept.
+// maxPoolFields bounds the fields of all classes that are cached.
 const maxPoolFields = 1 << 17
 
-// ExecutorKind is how an executor works.
 type ExecutorKind uint8
 
 const (
 	ThreadPool ExecutorKind = iota // java.util.concurrent.ThreadPoolExecutor, and Tomcat's
 	ForkJoin                       // java.util.concurrent.ForkJoinPool
-	Scheduler                      // the ForkJoinPool of which the threads carry virtual threads
+	Scheduler                      // the ForkJoinPool whose threads are the carriers of virtual threads
 	EventLoop                      // Netty's SingleThreadEventExecutor: one thread
 )
 
@@ -39,24 +38,24 @@ type Executor struct {
 	Object  uint64 // its address at the time
 	Threads []uint64
 
-	Core, Most    maybe.Value[int64] // how many threads it keeps, and may have
-	Queued, Room  maybe.Value[int64] // how many tasks wait, and how many more the queue takes
+	Core, Most    maybe.Value[int64] // how many threads it keeps, and the most it may have
+	Queued, Room  maybe.Value[int64] // how many tasks wait, and how many more fit into the queue
 	Scheduled     bool               // some of the waiting tasks may not be due yet
 	Next          string             // the class of the next task
-	Due           maybe.Value[int64] // when Next is due, by System.nanoTime, if it is a scheduled task
+	Due           maybe.Value[int64] // if Next is a scheduled task: when it is due, by System.nanoTime
 	Running, Done maybe.Value[int64] // how many threads run a task, and how many tasks have ended
 }
 
 // Connections is a pool of connections, as HikariCP's objects describe it.
 type Connections struct {
 	Name    string
-	Most    maybe.Value[int64] // how many connections the pool may have
-	All     int64              // how many it has
-	Waiting maybe.Value[int64] // how many threads wait for one
-	// Lent has, for each lent connection, when it was last given back, by System.nanoTime: two readings show whether it
-	// was given back in between.
+	Most    maybe.Value[int64] // the most connections that the pool may have
+	All     int64              // the connections that it has
+	Waiting maybe.Value[int64] // threads that wait for a connection
+	// Lent has, for each lent connection, the time when it was last returned to the pool, by System.nanoTime. So two
+	// readings show whether it was returned in between.
 	Lent []int64
-	// Borrowed is when the oldest loan began. It is known if HikariCP keeps metrics.
+	// Borrowed is when the oldest loan began. It is only known if HikariCP keeps metrics.
 	Borrowed maybe.Value[int64]
 	// Holders are threads that hold a lent connection, if threads wait. Other threads may hold some, too.
 	Holders []uint64
@@ -65,13 +64,13 @@ type Connections struct {
 }
 
 const (
-	maxPoolReads = 1 << 17 // objects of one reading: four for each of some ten thousand threads
+	maxPoolReads = 1 << 17 // objects of one reading: four for each of about ten thousand threads
 	maxWrapped   = 6       // objects between a thread and its executor, or around a task
 	maxPoolArray = 1 << 16 // elements of an array: a ForkJoinPool's queues, connections
 	maxScheduled = 64      // scheduled tasks that are read to find a pool of connections
 )
 
-// NewPools returns a reader of pools, or says what this JVM lacks.
+// NewPools returns a reader of pools, or an error with the missing capabilities of this JVM.
 func (vm *VM) NewPools() (*Pools, error) {
 	k, err := vm.NewLocks()
 	if err != nil {
@@ -84,11 +83,10 @@ func (vm *VM) NewPools() (*Pools, error) {
 func (p *Pools) IsZGC() bool               { return p.k.IsZGC() }
 func (p *Pools) CollectorRests(rests bool) { p.k.CollectorRests(rests) }
 
-// errManyPools says that there is more to read than maxPoolReads.
 var errManyPools = errors.New("vmstructs: too many threads, executors and connections")
 
-// Read reads the executors of these threads, and their pools of connections. If a collector was at work meanwhile,
-// objects may have been missed or mistaken for others: then Read returns only ErrMoved.
+// Read reads the executors of these threads, and their pools of connections. If a collector was at work during the
+// reading, objects may have been missed or confused with others. Then Read returns only ErrMoved.
 func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connections, err error) {
 	k := p.k
 	before := k.vm.heapMoment()
@@ -130,12 +128,12 @@ func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connecti
 // poolClass is a class, with its fields and those of its superclasses.
 type poolClass struct {
 	name   string
-	supers map[string]bool // its own name, too
-	fields []poolField     // its own first
-	span   uint64          // how much of an object must be read for them
+	supers map[string]bool // its own name is included
+	fields []poolField     // its own fields first
+	span   uint64          // the bytes of an object that must be read for them
 }
 
-// poolField is a field, and the class that declares it: a subclass may have another one of that name.
+// poolField is a field, and the class that declares it. A subclass may have another field with the same name.
 type poolField struct {
 	class, name string
 	offset      uint64
@@ -149,7 +147,8 @@ type poolObject struct {
 
 func (o *poolObject) is(class string) bool { return o.class != nil && o.class.supers[class] }
 
-// read reads an object's class, and then the class once more together with the fields, so both are of the same object.
+// read reads an object's class, and then the class again together with the fields, so that both belong to the same
+// object.
 func (p *Pools) read(at uint64) (o poolObject, ok bool) {
 	if p.reads++; p.reads > maxPoolReads || at == 0 || at%8 != 0 {
 		return o, false
@@ -190,7 +189,7 @@ func (p *Pools) classOf(klass uint64) *poolClass {
 }
 
 // readClass reads the names of a class and its superclasses, and all their fields. It returns nil if one cannot be
-// read, or beyond the bounds.
+// read, or if there are too many.
 func (p *Pools) readClass(klass uint64) *poolClass {
 	c := &poolClass{supers: map[string]bool{}, span: klassBytes}
 	vm, text := p.k.vm, 0
@@ -228,7 +227,7 @@ func (p *Pools) readClass(klass uint64) *poolClass {
 	return nil
 }
 
-// field returns the offset of a field that a class declares. An empty class stands for any.
+// field returns the offset of a field that a class declares. An empty class stands for any class.
 func (o *poolObject) field(class, name string) (at uint64, ok bool) {
 	if o.class == nil {
 		return 0, false
@@ -241,7 +240,7 @@ func (o *poolObject) field(class, name string) (at uint64, ok bool) {
 	return 0, false
 }
 
-// number reads a field of four bytes, long one of eight.
+// number reads a field of four bytes, and long one of eight.
 func (o *poolObject) number(class, name string) (n maybe.Value[int64]) {
 	if at, ok := o.field(class, name); ok {
 		n = maybe.Known(int64(offset(at).i32(o.bytes)))
@@ -256,7 +255,7 @@ func (o *poolObject) long(class, name string) (n maybe.Value[int64]) {
 	return n
 }
 
-// ref reads the address of the object to which a field refers, 0 if it is null or not known.
+// ref returns the address of the object to which a field refers, 0 if it is null or not known.
 func (p *Pools) ref(o *poolObject, class, name string) uint64 {
 	at, ok := o.field(class, name)
 	if !ok {
@@ -273,7 +272,7 @@ func (p *Pools) follow(o *poolObject, class, name string) (poolObject, bool) {
 	return p.read(p.ref(o, class, name))
 }
 
-// elements reads at most so many references of an array, from an index on.
+// elements reads up to most references of an array, from index first on.
 func (p *Pools) elements(at uint64, first, most int) (refs []uint64, ok bool) {
 	h := &p.k.vm.java.heap
 	head := make([]byte, max(h.arrayLength+4, klassBytes))
@@ -295,7 +294,7 @@ func (p *Pools) elements(at uint64, first, most int) (refs []uint64, ok bool) {
 	}
 	for i := uint64(0); i < uint64(len(b)); i += size {
 		to, err := p.k.oopIn(b, i)
-		if err != nil && (size == 4 || word(b[i:])>>16 != 0) { // with ZGC null has a colour, too, in its lowest bits
+		if err != nil && (size == 4 || word(b[i:])>>16 != 0) { // with ZGC null has a colour in its lowest bits
 			return nil, false
 		}
 		refs = append(refs, to)

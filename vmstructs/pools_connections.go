@@ -2,9 +2,9 @@ package vmstructs
 
 import "goprof/process/maybe"
 
-// A HikariCP pool has a ScheduledThreadPoolExecutor with one thread for its maintenance. The tasks in the executor's
-// queue lead to the pool: HikariPool$HouseKeeper, MaxLifetimeTask, KeepaliveTask. While one of these runs and no other
-// is scheduled, the pool is not found.
+// A HikariPool has a ScheduledThreadPoolExecutor with one thread for its maintenance. The tasks in the executor's queue
+// refer to the pool: HikariPool$HouseKeeper, MaxLifetimeTask, KeepaliveTask. While one of these runs and no other is
+// scheduled, the pool is not found.
 const (
 	classHikari      = "com/zaxxer/hikari/pool/HikariPool"
 	classHikariBase  = "com/zaxxer/hikari/pool/PoolBase"
@@ -17,7 +17,8 @@ const (
 // hikariInUse is ConcurrentBag.IConcurrentBagEntry.STATE_IN_USE.
 const hikariInUse = 1
 
-// connectionsOf finds the pool of connections that an executor maintains, nil if there is none or it cannot be read.
+// connectionsOf finds the pool of connections that an executor maintains. It returns nil if there is none or it cannot
+// be read.
 func (p *Pools) connectionsOf(executor poolObject) *Connections {
 	queue, ok := p.follow(&executor, classThreadPool, "workQueue")
 	if !ok || !queue.is(classDelayed) {
@@ -67,7 +68,7 @@ func (p *Pools) readConnections(pool poolObject) *Connections {
 		c.entries = append(c.entries, poolEntry{object: entry, connection: p.ref(&entry, classHikariEntry, "connection")})
 		back := entry.long(classHikariEntry, "lastAccessed").Or(0)
 		c.Lent = append(c.Lent, back)
-		// A connection that is being tested before a loan still has the time of the last loan (HikariPool.getConnection).
+		// A connection that is being tested before a loan still has the time of the previous loan (HikariPool.getConnection).
 		at := entry.long(classHikariEntry, "lastBorrowed").Or(0)
 		if at != 0 && at-back >= 0 && at <= c.Borrowed.Or(at) {
 			c.Borrowed = maybe.Known(at)

@@ -32,13 +32,13 @@ type worker struct {
 	object   poolObject // a ThreadPoolExecutor$Worker
 }
 
-// wrappers are the names of fields by which a Runnable refers to another Runnable, or to its executor: in
+// wrappers are the names of fields by which a Runnable refers to another Runnable, or to its executor. They are in
 // ThreadPoolExecutor$Worker, Tomcat's TaskThread$WrappingRunnable, Netty's FastThreadLocalRunnable and
 // ThreadExecutorMap, threads of factories, and lambda expressions.
 var wrappers = []string{"this$0", "val$eventExecutor", "wrappedRunnable", "runnable", "target", "task", "delegate",
 	"val$r", "val$runnable", "r", "arg$1", "arg$2"}
 
-// workerOf finds the executor of a thread by the thread's Runnable. The worker must refer to the same thread: a
+// workerOf finds the executor of a thread by the thread's Runnable. The worker must refer back to the thread, because a
 // Runnable of the program may refer to other executors.
 func (p *Pools) workerOf(thread uint64) (w worker, ok bool) {
 	t, ok := p.read(thread)
@@ -75,7 +75,7 @@ func (p *Pools) workerOf(thread uint64) (w worker, ok bool) {
 	return w, false
 }
 
-// unwrap reads the first object to which a wrapper leads.
+// unwrap reads the first object to which a wrapper refers.
 func (p *Pools) unwrap(o *poolObject) (poolObject, bool) {
 	for _, name := range wrappers {
 		if at := p.ref(o, "", name); at != 0 {
@@ -96,7 +96,7 @@ func (p *Pools) addWorker(e *Executor, w worker) {
 		more, ok2 := worker.Get()
 		*to = maybe.If(n+max(more, 0), ok1 && ok2)
 	}
-	// Worker is a lock: 1 while a task runs (ThreadPoolExecutor.runWorker), -1 before the first task.
+	// Worker is a lock. Its state is 1 while a task runs (ThreadPoolExecutor.runWorker), and -1 before the first task.
 	add(&e.Running, w.object.number(classAQS, "state"))
 	add(&e.Done, w.object.long("", "completedTasks"))
 }
@@ -109,7 +109,7 @@ func (p *Pools) readExecutor(e *Executor, o poolObject) {
 			pool = classTomcatPool
 		}
 		e.Core, e.Most = o.number(pool, "corePoolSize"), o.number(pool, "maximumPoolSize")
-		e.Done, e.Running = o.long(pool, "completedTaskCount"), maybe.Known(int64(0)) // workers add to them
+		e.Done, e.Running = o.long(pool, "completedTaskCount"), maybe.Known(int64(0)) // workers add to these
 		if q, ok := p.follow(&o, pool, "workQueue"); ok {
 			p.readQueue(e, q)
 		}
@@ -123,7 +123,7 @@ func (p *Pools) readExecutor(e *Executor, o poolObject) {
 	}
 }
 
-// readQueue reads a queue's length, its room and its next task.
+// readQueue reads a queue's length, its free room and its next task.
 func (p *Pools) readQueue(e *Executor, q poolObject) {
 	var next uint64
 	switch {
@@ -152,10 +152,11 @@ func (p *Pools) readQueue(e *Executor, q poolObject) {
 		if first, ok := p.elements(p.ref(&q, "", "queue"), 0, 1); ok && len(first) == 1 {
 			next = first[0]
 		}
-	case q.is(classSynchronous): // hands over, and holds nothing
+	case q.is(classSynchronous): // hands tasks over, and never holds any
 		e.Queued, e.Room = maybe.Known(int64(0)), maybe.Known(int64(0))
 	case multiProducer(&q):
-		// JCTools' index of producers grows by two for each element, that of consumers too (BaseMpscLinkedArrayQueue.size).
+		// JCTools' index of producers grows by two for each element, and so does that of consumers
+		// (BaseMpscLinkedArrayQueue.size).
 		in, ok1 := q.long("", "producerIndex").Get()
 		out, ok2 := q.long("", "consumerIndex").Get()
 		e.Queued = maybe.If(max(0, (in-out)/2), ok1 && ok2)
@@ -170,14 +171,14 @@ func (p *Pools) readQueue(e *Executor, q poolObject) {
 	}
 }
 
-// room sets the room in a queue of that capacity. A queue for 2^31-1 elements has no bound.
+// room sets the free room in a queue with that capacity. A queue for 2^31-1 elements counts as unbounded.
 func (e *Executor) room(capacity maybe.Value[int64]) {
 	n, ok1 := e.Queued.Get()
 	most, ok2 := capacity.Get()
 	e.Room = maybe.If(max(0, most-n), ok1 && ok2 && most < 1<<31-1)
 }
 
-// multiProducer reports whether a queue is Netty's: one of JCTools, in a package of Netty's.
+// multiProducer reports whether a queue is Netty's: a class of JCTools in one of Netty's packages.
 func multiProducer(q *poolObject) bool {
 	for name := range q.class.supers {
 		if strings.HasSuffix(name, "jctools/queues/BaseMpscLinkedArrayQueue") {
@@ -219,7 +220,7 @@ var taskWrappers = []struct{ class, field string }{
 	{"java/util/concurrent/CompletableFuture$UniCompletion", "fn"},
 }
 
-// forkParallelism is how many of the bits of ForkJoinPool.mode (9 to 18) or config (8) are its parallelism (SMASK).
+// forkParallelism is the mask of the parallelism in ForkJoinPool.mode (9 to 18) or config (8) (SMASK).
 const forkParallelism = 1<<16 - 1
 
 // readForkJoin adds up the queues of a ForkJoinPool: those of its threads, and those of submitters.

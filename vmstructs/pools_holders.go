@@ -6,12 +6,12 @@ import (
 	"goprof/process"
 )
 
-// No object of HikariCP names the thread that has borrowed a connection. But the thread has a proxy of the connection,
-// a ProxyConnection, mostly on its stack until it gives the connection back. So goprof searches the stacks of waiting
+// No object of HikariCP shows which thread has borrowed a connection. But the thread has a proxy of the connection, a
+// ProxyConnection, usually on its stack until it returns the connection. So goprof searches the stacks of waiting
 // threads for references to proxies. A reference may be stale. So it counts only if the proxy is open and its
-// connection is lent now: HikariCP makes a proxy for each loan, and closes it when the connection is given back.
+// connection is lent now. (HikariCP makes a proxy for each loan, and closes it when the connection is returned.)
 //
-// goprof does not find a holder that runs, that is a virtual thread, or that has put the proxy only into another
+// goprof does not find a holder that is running, that is a virtual thread, or that has stored the proxy only in another
 // object.
 
 const (
@@ -37,7 +37,7 @@ func (p *Pools) findHolders(pools []*Connections) {
 	}
 	start, end, ok := p.k.vm.NewHealth().HeapRange()
 	if !ok {
-		return // ZGC does not export it
+		return // with ZGC the tables do not have it
 	}
 	s := holderSearch{p: p, start: start, end: end, lent: lent, left: maxHolderHeads, proxies: map[uint64]bool{},
 		stack: make([]byte, maxHolderStack)}
@@ -65,11 +65,11 @@ type holderSearch struct {
 	start, end uint64 // of the heap
 	lent       map[uint64]*poolEntry
 	left       int
-	proxies    map[uint64]bool // by Klass*: it is classMadeProxy
+	proxies    map[uint64]bool // by Klass*: whether it is classMadeProxy
 	stack      []byte
 }
 
-// thread searches a thread's stack. A thread without an anchor runs Java code, so its frames change meanwhile.
+// thread searches a thread's stack. A thread without an anchor runs Java code, so its frames are changing.
 func (s *holderSearch) thread(t *lockThread) {
 	l := &s.p.k.vm.l.thread
 	if !l.anchor.ok() || !l.sp.ok() || t.StackSize == 0 {
@@ -128,7 +128,7 @@ func (s *holderSearch) heads(t *lockThread, refs []uint64, buf []byte) {
 	}
 }
 
-// mayBeProxy reports whether a head names the class of a proxy, or belongs to an object that Shenandoah has moved.
+// mayBeProxy reports whether a head has the class of a proxy, or belongs to an object that Shenandoah has moved.
 func (s *holderSearch) mayBeProxy(head []byte) bool {
 	klass := s.p.k.klasses.klassIn(head)
 	if klass == 0 || klass%8 != 0 {
@@ -143,7 +143,7 @@ func (s *holderSearch) mayBeProxy(head []byte) bool {
 	return is
 }
 
-// proxy notes that a thread has the proxy at an address, if the proxy is open.
+// proxy records that a thread has the proxy at an address, if the proxy is open.
 func (s *holderSearch) proxy(t *lockThread, at uint64) {
 	o, ok := s.p.read(at)
 	if !ok || !o.is(classHikariProxy) {

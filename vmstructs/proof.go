@@ -14,12 +14,12 @@ import (
 type fact struct {
 	addr   uint64
 	want   []byte
-	parts  []part // the parts of want that count; nil for all
-	proof  uint64 // number of the walk that has noted it last
-	listed uint64 // number of the first walk of the Proof that has listed it last
+	parts  []part // the relevant parts of want; nil: all of it
+	proof  uint64 // the number of the last walk that has noted it
+	listed uint64 // in the last Proof that has listed it: the number of the first walk
 }
 
-// part is a part of a fact that counts. Memory between the parts may change.
+// part is a relevant part of a fact. Memory between the parts may change.
 type part struct{ begin, end int }
 
 func (f *fact) agrees(got []byte) bool {
@@ -37,7 +37,8 @@ func (f *fact) agrees(got []byte) bool {
 // holdsTrue reads one fact again.
 func (vm *VM) holdsTrue(f *fact) bool { return vm.reads(vm.mem, f) }
 
-// seemsTrue is holdsTrue by memory that the present question has read already. Its callers prove the fact afterwards.
+// seemsTrue is holdsTrue with memory that was already read for the present question. Its callers prove the fact
+// afterwards.
 func (vm *VM) seemsTrue(f *fact) bool { return vm.reads(vm.near, f) }
 
 // reads reports whether a fact is unchanged in the memory of r.
@@ -65,7 +66,7 @@ func (vm *VM) noteBlob(b *Blob, blk block) {
 	b.bytes += n
 }
 
-// blobParts returns the parts of a block's beginning that identify its blob: an nmethod, or another one.
+// blobParts returns the parts of a block's beginning that identify its blob, which is an nmethod or another blob.
 func (vm *VM) blobParts(nmethod bool) []part {
 	i := 0
 	if nmethod {
@@ -101,13 +102,13 @@ func (l *layout) blobParts(nmethod bool) []part {
 }
 
 // Proof shows that the data which a walk used was true. First walk with cached data and note each blob and method, then
-// call Check. Check reads all noted facts again, in one batch. If a fact has changed, Check forgets the cached data,
-// and the walk must be done again. A Proof that has been used before does not allocate.
+// call Check. Check reads all noted facts again, in one batch. If a fact has changed, Check drops the cached data, and
+// the walk must be repeated. A Proof that has been used before does not allocate.
 //
 // Several walks may be proven with one read: call End after each; SinceOf returns the result of each.
 //
-// For a method in compiled code the blob is proof enough: while the code lives, so do its methods. An interpreted frame
-// needs Method.
+// For methods in compiled code it is enough to note the blob, because methods live as long as their code. An
+// interpreted frame needs Method.
 type Proof struct {
 	vm      *VM
 	first   uint64 // number of the first walk since Reset
@@ -117,7 +118,7 @@ type Proof struct {
 	methods []*Method
 	ends    []walkEnd // of walks that have ended
 	ranges  []process.Range
-	places  []place // of the facts
+	places  []place // where the facts are read to
 	buf     []byte
 	unloads [8]byte
 }
@@ -127,14 +128,14 @@ type walkEnd struct{ blobs, methods int }
 // place is where a fact is read to: the index of a range, and the offset in that range.
 type place struct{ rng, at int }
 
-// Facts this near to each other are read as one range: each range costs the kernel work, and metadata of a class lies
-// together. A gap below a page lies in the pages of its two ends, so the gap is mapped if its ends are.
+// Facts that are this close to each other are read as one range. Each range costs the kernel some work, and the
+// metadata of a class are close together. A gap below a page is in the pages of its two ends, so it is mapped if its
+// ends are.
 const (
 	nearFact = 2048
 	maxRange = 64 << 10
 )
 
-// NewProof returns an empty Proof.
 func (vm *VM) NewProof() *Proof {
 	p := &Proof{vm: vm}
 	p.Reset()
@@ -161,14 +162,14 @@ func (p *Proof) End() {
 	p.ends = append(p.ends, walkEnd{len(p.blobs), len(p.methods)})
 }
 
-// Blob notes that the walk relies on b.
+// Blob notes that the walk has used b.
 func (p *Proof) Blob(b *Blob) {
 	if p.note(&b.fact) {
 		p.blobs = append(p.blobs, b)
 	}
 }
 
-// Method notes that the walk relies on m.
+// Method notes that the walk has used m.
 func (p *Proof) Method(m *Method) {
 	if !p.note(&m.facts[0]) {
 		return
@@ -177,7 +178,7 @@ func (p *Proof) Method(m *Method) {
 	m.noteAll(p)
 }
 
-// note adds a fact for this walk, and reports whether it is new to the walk. Walks that are proven at once share most
+// note adds a fact for this walk, and reports whether it is new to the walk. Walks that are proven together share most
 // facts, and each fact is read once for all of them.
 func (p *Proof) note(f *fact) bool {
 	if f.proof == p.gen || f.want == nil {
@@ -190,7 +191,7 @@ func (p *Proof) note(f *fact) bool {
 	return true
 }
 
-// Check reads all noted facts again. It returns false without an error if one has changed: its data is forgotten now.
+// Check reads all noted facts again. If one has changed, it drops the fact's data, and returns false without an error.
 func (p *Proof) Check() (bool, error) {
 	if len(p.facts) == 0 {
 		return true, nil
@@ -224,7 +225,7 @@ func (p *Proof) Check() (bool, error) {
 	return false, p.gone()
 }
 
-// plan sorts the facts and makes ranges of them.
+// plan sorts the facts and combines them to ranges.
 func (p *Proof) plan() {
 	slices.SortFunc(p.facts, func(a, b *fact) int { return cmp.Compare(a.addr, b.addr) })
 	p.ranges, p.places = p.ranges[:0], p.places[:0]
@@ -242,7 +243,7 @@ func (p *Proof) plan() {
 		}
 		n := int(end - begin)
 		if len(p.buf)-total < n {
-			// Results that were returned before keep the old array.
+			// Results that were already returned keep the old array.
 			p.buf, total = make([]byte, 2*(len(p.buf)+n)), 0
 		}
 		p.ranges = append(p.ranges, process.Range{Addr: begin, Buf: p.buf[total : total+n : total+n]})
@@ -250,7 +251,7 @@ func (p *Proof) plan() {
 	}
 }
 
-// evict forgets everything that a broken fact belongs to.
+// evict drops all cached data to which a broken fact belongs.
 func (p *Proof) evict() {
 	for _, b := range p.blobs {
 		if b.fact.proof == 0 {

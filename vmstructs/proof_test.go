@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// TestProofFindsWhatChanged: metadata of equal size is soon reused at the same address. So a cached name holds only
-// as long as all parts that it was made from.
+// TestProofFindsWhatChanged: the memory of metadata is soon reused for other data of equal size. So a cached name is
+// valid only while all parts from which it was made are unchanged.
 func TestProofFindsWhatChanged(t *testing.T) {
 	type change struct {
 		name string
 		do   func(w *world, b *Blob)
-		blob bool   // the blob is gone, too
+		blob bool   // the blob is also gone
 		want string // the method's name afterwards
 	}
 	for _, c := range []change{
@@ -79,7 +79,7 @@ func TestProofFindsWhatChanged(t *testing.T) {
 	}
 }
 
-// TestFreedSymbolIsNoName: the bytes at the place of a freed name are no name, however long they are.
+// TestFreedSymbolIsNoName: the bytes that replace a freed name are not a name, whatever their length.
 func TestFreedSymbolIsNoName(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		b, err := w.vm.Blob(sample(w) + nmCodeAt + 64)
@@ -100,8 +100,8 @@ func TestFreedSymbolIsNoName(t *testing.T) {
 
 func constMethodOf(w *world, m *Method) uint64 { return m.CodeBegin - w.l.method.constSize }
 
-// TestBlobsNeverTakeStaleMethods: the metadata of new code reuse the address of a method that is cached under its
-// old name.
+// TestBlobsNeverTakeStaleMethods: the metadata of new code reuse the address of a method that is cached with its old
+// name.
 func TestBlobsNeverTakeStaleMethods(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		at := sample(w)
@@ -119,7 +119,7 @@ func TestBlobsNeverTakeStaleMethods(t *testing.T) {
 	})
 }
 
-// TestAddressReuse: a segment holds another blob after its first blob was freed.
+// TestAddressReuse: a segment has another blob after its first blob was freed.
 func TestAddressReuse(t *testing.T) {
 	w := newWorld(t, loadTables(t)[9])
 	at := sample(w)
@@ -156,8 +156,8 @@ func TestCachesAreBounded(t *testing.T) {
 	}
 }
 
-// TestProofOfManyWalks: what several walks use is read once, and still is if another Proof has noted it meanwhile, as
-// where a method is loaded between two walks.
+// TestProofOfManyWalks: a fact that several walks use is read once. This also holds if another Proof has noted it in
+// between, for example because a method was loaded between two walks.
 func TestProofOfManyWalks(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		b, err := w.vm.Blob(sample(w) + nmCodeAt + 64)

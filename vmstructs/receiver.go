@@ -1,16 +1,16 @@
 package vmstructs
 
-// For an interface's method or an abstract one, the constant pool does not say which method an invoke calls. A compiler
-// inlines the methods of the types in the caller's profile (opto/doCall.cpp, call_generator). goprof reads that
-// profile, too: it shows what most calls were, not all.
+// For an interface's method or an abstract one, the constant pool does not show which method an invoke calls. A
+// compiler inlines the methods of the types in the caller's profile (opto/doCall.cpp, call_generator). goprof reads
+// that profile, too. It shows what most calls were, not all of them.
 
-// profileLayout says where a profile is: oops/methodData.hpp, MethodData and DataLayout. Each entry of a profile has a
-// head of 8 bytes: its tag, one byte of flags, and the index of its bytecode, in 16 bits. Words follow.
+// profileLayout has the place and the form of a profile: oops/methodData.hpp, MethodData and DataLayout. Each entry of
+// a profile has a head of 8 bytes: its tag, one byte of flags, and the index of its bytecode, in 16 bits. Words follow.
 type profileLayout struct {
 	data       offset // of MethodData
-	method     offset `vm:"MethodData._method"` // whose profile it is
-	call       uint8  // the tag of the entry for an invoke that has a receiver
-	callOfType uint8  // the same if types of arguments are counted, too
+	method     offset `vm:"MethodData._method"` // the method to which the profile belongs
+	call       uint8  // the tag of the entry for an invoke with a receiver
+	callOfType uint8  // the same if types of arguments are also counted
 }
 
 func (r *resolver) profile() profileLayout {
@@ -34,12 +34,12 @@ func (r *resolver) profileData() offset {
 }
 
 const (
-	maxProfile = 16 << 10 // bytes of a profile; the rest of the page if they cannot be read
+	maxProfile = 16 << 10 // bytes of a profile; if they cannot be read, the rest of the page
 	aPage      = 4 << 10
 	// receiverWords bounds the words of an entry: one or two counts of other calls, and types with their counts.
 	// TypeProfileWidth is 2 unless a flag says otherwise.
 	receiverWords = 6
-	// majorPercent of all calls must have one type: TypeProfileMajorReceiverPercent (opto/c2_globals.hpp). Otherwise C2
+	// majorPercent of all calls must have one type (TypeProfileMajorReceiverPercent, opto/c2_globals.hpp). Otherwise C2
 	// inlines the methods of two types, or none.
 	majorPercent = 90
 	maxCount     = 1<<48 - 1
@@ -70,8 +70,8 @@ func (vm *VM) Received(m *Method, b *Bytecode) *Method {
 	return called
 }
 
-// majorReceiver returns the method that a constant names for the type that has nearly all counts. The first word counts
-// the calls of types for which there was no room, or all calls, if C1 knew of only one possible type.
+// majorReceiver returns the method that a constant names, for the type that has nearly all counts. The first word
+// counts the calls of types for which there was no room, or all calls if C1 knew of only one possible type.
 func (vm *VM) majorReceiver(words []byte, c methodConstant) (method uint64, ok bool) {
 	if len(words) < 8 {
 		return 0, false
@@ -82,7 +82,7 @@ func (vm *VM) majorReceiver(words []byte, c methodConstant) (method uint64, ok b
 		if klass == 0 || klass%8 != 0 || count == 0 {
 			continue
 		}
-		// A count is no class: it has no method of that name.
+		// A count is not a class, because it has no method with that name.
 		found := vm.inheritedMethod(klass, c.name, c.signature)
 		if found == 0 {
 			continue
@@ -103,9 +103,9 @@ func (vm *VM) receivers(m *Method, bci uint16) []byte {
 		return nil
 	}
 	if of, err := vm.mem.Ptr(profile + uint64(l.method)); err != nil || of != m.Addr {
-		return nil // no profile of that method
+		return nil // not a profile of that method
 	}
-	// The profile's length is not known. The data behind it belong to other methods.
+	// The profile's length is not known. The data after it belong to other methods.
 	begin, raw := profile+uint64(l.data), make([]byte, maxProfile)
 	if vm.mem.Bytes(begin, raw) != nil {
 		if raw = raw[:min(aPage-begin%aPage, maxProfile)]; vm.mem.Bytes(begin, raw) != nil {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestMajorReceiver: the words of a profile tell what an invoke calls if it is the only type, or has 90 % of all calls.
+// TestMajorReceiver: the words of a profile show which method an invoke calls, if there is only one type, or one with
+// 90 % of all calls.
 func TestMajorReceiver(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		l := &w.l.invoke.named
@@ -14,7 +15,7 @@ func TestMajorReceiver(t *testing.T) {
 		if !l.methods.ok() || name == 0 || signature == 0 {
 			t.Fatal("no methods by their names")
 		}
-		class := func() uint64 { // with that one method
+		class := func() uint64 { // has only that method
 			klass, array := w.alloc(2048), w.alloc(64)
 			w.put32(array+uint64(w.l.method.arrayLen), 1)
 			w.put64(array+uint64(l.data), method)
@@ -52,8 +53,8 @@ func TestMajorReceiver(t *testing.T) {
 	})
 }
 
-// TestProfileData: in all releases that tell where a profile begins, that is the last word of MethodData. So it is in
-// those that do not.
+// TestProfileData: in all releases that export the beginning of a profile, it is the last word of MethodData. So this
+// is assumed for the others.
 func TestProfileData(t *testing.T) {
 	told := 0
 	for _, j := range loadTables(t) {
@@ -77,7 +78,8 @@ func TestProfileData(t *testing.T) {
 	}
 }
 
-// TestReceivers: the words of an invoke in a method's profile are found by its bytecode, and only in that method's.
+// TestReceivers: the words of an invoke in a method's profile are found by its bytecode, and only in that method's
+// profile.
 func TestReceivers(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		l := &w.l.profile

@@ -8,27 +8,27 @@ import (
 	"goprof/process/maybe"
 )
 
-// Dead objects with a finalizer wait in the queue of java.lang.ref.Finalizer, which counts them. Other references that
-// the collector has found wait in a list, linked by Reference.discovered. It begins in Reference.pending (up to 8) or
-// Universe::_reference_pending_list. The thread "Reference Handler" takes the whole list at once.
+// Dead objects with a finalizer wait in the queue of java.lang.ref.Finalizer, which has their number. Other references
+// that the collector has found wait in a list, linked by Reference.discovered. It begins in Reference.pending (up to 8)
+// or Universe::_reference_pending_list. The thread "Reference Handler" takes the whole list at once.
 
 const (
 	classFinalizer = "java/lang/ref/Finalizer"
 	classReference = "java/lang/ref/Reference"
 	classQueue     = "java/lang/ref/ReferenceQueue"
-	// maxBootKlasses bounds the search for these classes among those of the boot loader.
+	// maxBootKlasses bounds the classes of the boot loader that are searched.
 	maxBootKlasses = 1 << 17
-	referenceTries = 3       // readings of objects that a collector moves meanwhile
-	maxQueue       = 1 << 40 // more than any queue holds
+	referenceTries = 3       // attempts to read objects that a collector moves
+	maxQueue       = 1 << 40 // more than any queue has
 )
 
-// healthClasses are the classes whose fields Health reads. The first question finds them.
+// healthClasses are the classes whose fields Health reads. They are found at their first use.
 type healthClasses struct {
 	done                 bool
 	failed               int // how often they were not found
 	klasses              klassModel
 	finalizer, reference *staticClass
-	queue                map[uint64]uint64 // by the class of a queue: where queueLength is in it
+	queue                map[uint64]uint64 // the offset of queueLength, by the class of a queue
 	bits, long           *staticClass      // see DirectMemory
 }
 
@@ -85,7 +85,7 @@ func (h *Health) findClasses() error {
 	return err
 }
 
-// bootKlasses finds classes by name among those of the boot loader, which has loaded java.lang.Thread.
+// bootKlasses finds classes by name among those of the boot loader, which is the loader of java.lang.Thread.
 func (h *Health) bootKlasses(names ...string) (map[string]uint64, error) {
 	l := &h.vm.l.health
 	if !l.loaderOf.ok() || !l.klasses.ok() || !l.nextKlass.ok() || h.vm.l.oops.threadKlass == 0 {
@@ -120,7 +120,7 @@ func (h *Health) staticClass(klass uint64) (*staticClass, error) {
 	return c, nil
 }
 
-// mirror returns the java.lang.Class of a class, which holds its static fields (oops/instanceMirrorKlass.hpp).
+// mirror returns the java.lang.Class of a class, which has its static fields (oops/instanceMirrorKlass.hpp).
 func (vm *VM) mirror(klass uint64) (uint64, error) {
 	l := &vm.l.health
 	if !l.mirror.ok() {
@@ -165,7 +165,7 @@ func (h *Health) Finalizers() maybe.Value[uint64] {
 	return maybe.Value[uint64]{}
 }
 
-// finalizersOnce follows the references to the number twice: a collector may move the objects meanwhile.
+// finalizersOnce follows the references to the number twice, because a collector may move the objects in between.
 func (h *Health) finalizersOnce() (uint64, error) {
 	queue, err := h.static(h.classes.finalizer, "queue")
 	if err != nil || queue == 0 {
@@ -209,7 +209,8 @@ func (h *Health) queueLengthOf(queue uint64) (uint64, error) {
 	return at, err
 }
 
-// inheritedField returns the offset of a field that the class of that name declares: klass or one of its superclasses.
+// inheritedField returns the offset of a field in the class klass. The field is declared by class: klass or one of its
+// superclasses.
 func (h *Health) inheritedField(klass uint64, class, field string) (uint64, error) {
 	for range maxSupers {
 		name, err := h.vm.klassName(klass)
@@ -230,7 +231,7 @@ func (h *Health) inheritedField(klass uint64, class, field string) (uint64, erro
 	return 0, errKind
 }
 
-// Pending returns how many references wait for the Reference Handler, most at most.
+// Pending returns how many references wait for the Reference Handler, up to most.
 func (h *Health) Pending(most int) maybe.Value[uint64] {
 	if h.prepareClasses() != nil {
 		return maybe.Value[uint64]{}
@@ -260,7 +261,7 @@ func (h *Health) pendingHead() (uint64, error) {
 	return h.vm.wideOopAt(at)
 }
 
-// pendingOnce counts the references of the pending list, most at most.
+// pendingOnce counts the references of the pending list, up to most.
 func (h *Health) pendingOnce(most int) (n uint64, err error) {
 	next, ok := h.classes.reference.fields["discovered"]
 	if !ok {

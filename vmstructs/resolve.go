@@ -9,19 +9,17 @@ import (
 	"strings"
 )
 
-// offset is the place of a field in its object, or absent.
+// offset is the offset of a field in its object, or absent.
 type offset int32
 
 const absent offset = -1
 
-// maxOffset bounds the offset of an instance field that is believed. The largest type that is read, JavaThread, has
-// some 3 KB.
+// maxOffset bounds the offset of an instance field. The largest type that is read, JavaThread, has about 3 KB.
 const maxOffset = 1 << 16
 
 func (o offset) ok() bool { return o >= 0 }
 
-// u64, u32 and so on take the field out of the bytes of its object. The caller has read at least as many bytes of the
-// object as span says.
+// u64, u32 and so on return the field in the bytes of its object. b must have at least as many bytes as span returns.
 func (o offset) u64(b []byte) uint64 { return binary.LittleEndian.Uint64(b[o:]) }
 func (o offset) u32(b []byte) uint32 { return binary.LittleEndian.Uint32(b[o:]) }
 func (o offset) i32(b []byte) int32  { return int32(binary.LittleEndian.Uint32(b[o:])) }
@@ -59,7 +57,7 @@ func (s sized) unsigned(b []byte) uint64 {
 	return s.u64(b)
 }
 
-// span returns how many bytes of an object must be read to have all of these fields.
+// span returns the number of bytes of an object that must be read to have all of these fields.
 func span(fields ...offset) int {
 	n := 0
 	for _, f := range fields {
@@ -70,11 +68,11 @@ func span(fields ...offset) int {
 	return n
 }
 
-// resolver turns names into offsets and notes what is missing, by capability.
+// resolver maps names to offsets. It records missing fields, by capability.
 type resolver struct {
 	t       *tables
 	missing map[string][]string
-	odd     map[string]string // fields that are there, but not as they are read: how they are
+	odd     map[string]string // fields that exist in an unexpected form, with that form
 }
 
 // lookup finds the first of the alternatives in "Type.field|Type.field" that exists.
@@ -82,7 +80,7 @@ func (r *resolver) lookup(names string, static bool) (tableField, bool) {
 	return r.find(names, static, r.tooNarrow)
 }
 
-// find is lookup, with another answer to the question which instance fields are too narrow.
+// find is lookup with another function to decide which instance fields are too narrow.
 func (r *resolver) find(names string, static bool, narrow func(string, tableField) bool) (tableField, bool) {
 	for name := range strings.SplitSeq(names, "|") {
 		typ, field, _ := strings.Cut(name, ".") // types have no dots, fields may
@@ -100,7 +98,7 @@ func (r *resolver) find(names string, static bool, narrow func(string, tableFiel
 	return tableField{}, false
 }
 
-// lost notes that a capability lacks these fields. Without a capability nothing is lost.
+// lost records that these fields of a capability are missing. With an empty capability it does nothing.
 func (r *resolver) lost(capability, names string) {
 	if capability != "" {
 		for name := range strings.SplitSeq(names, "|") {
@@ -112,7 +110,7 @@ func (r *resolver) lost(capability, names string) {
 	}
 }
 
-// field finds an instance field. If there is none, the capability is lost.
+// field finds an instance field. If there is none, the capability is missing.
 func (r *resolver) field(capability, names string) offset {
 	f, ok := r.lookup(names, false)
 	if !ok {
@@ -122,7 +120,7 @@ func (r *resolver) field(capability, names string) offset {
 	return offset(f.offset)
 }
 
-// sized finds an instance field with its width, which its C++ type says. A field of another type counts as missing.
+// sized finds an instance field and its width, by its C++ type. A field of another type counts as missing.
 func (r *resolver) sized(capability, names string) sized {
 	f, ok := r.find(names, false, func(string, tableField) bool { return false })
 	if !ok {
@@ -137,13 +135,14 @@ func (r *resolver) sized(capability, names string) sized {
 	return sized{offset(f.offset), width}
 }
 
-// fill makes a layout by the tags of its fields. The tag of an offset or a sized names an instance field; that of a
-// uint64 names a static field or a type, whose size it is; that of an int32 names a constant. "T._a > U._b" is the
-// field U._b in the member T._a. "class X" is the variable with the JVM's class X. % stands for the tag "prefix" of the
-// layout.
+// fill makes a layout from the tags of its fields. The tag of an offset or a sized names an instance field. The tag of
+// a uint64 names a static field, or a type, whose size it is. The tag of an int32 names a constant. "T._a > U._b" is
+// the field U._b in the member T._a. "class X" is the variable with the JVM's class X. % stands for the tag "prefix" of
+// the layout.
 //
-// If there is no such field, an offset is absent and a number is 0, or what the tag "else" says. With the key "need", a
-// capability is then lost: that of the tag "cap", otherwise that of the call. Fields without a tag stay as they are.
+// If there is no such field, an offset is absent and a number is 0, or the value of the tag "else". With the key
+// "need", a capability is then missing: that of the tag "cap", otherwise that of the call. Fields without a tag are not
+// changed.
 func fill[T any](r *resolver, capability string) (l T) {
 	r.fill(reflect.ValueOf(&l).Elem(), capability, "")
 	return l
@@ -193,7 +192,7 @@ func (r *resolver) fill(l reflect.Value, capability, prefix string) {
 	}
 }
 
-// member finds an instance field, which may be one of a member.
+// member finds an instance field, which may be nested in a member.
 func (r *resolver) member(capability, names string) (sum offset) {
 	for part := range strings.SplitSeq(names, " > ") {
 		at := r.field(capability, part)
@@ -232,7 +231,7 @@ func (r *resolver) int(name string, otherwise int32) int32 {
 	return otherwise
 }
 
-// report lists what was lost: "thread names: JavaThread._threadObj".
+// report lists the missing fields: "thread names: JavaThread._threadObj".
 func (r *resolver) report() []string {
 	var out []string
 	for capability, names := range r.missing {

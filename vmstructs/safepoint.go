@@ -14,10 +14,10 @@ const (
 	NotSynchronized SafepointState = 0
 	Synchronizing   SafepointState = 1 // the VM thread waits until all threads have stopped
 	Synchronized    SafepointState = 2
-	Polled          SafepointState = 3 // one of the two, where libjvm.so has no symbols
+	Polled          SafepointState = 3 // one of these two states, if libjvm.so has no symbols
 )
 
-// healthSymbols are variables of libjvm.so that only its .symtab names: 0 if there is none.
+// healthSymbols are the addresses of variables of libjvm.so that only its .symtab names. They are 0 if there is none.
 type healthSymbols struct {
 	safepoint, operation  uint64
 	compile               uint64 // CompileBroker::_should_compile_new_jobs
@@ -28,7 +28,7 @@ type healthSymbols struct {
 	began                 uint64   // initial_time_count (os_linux.cpp, os_posix.cpp)
 }
 
-// findSymbols looks the symbols up. A libjvm.so without .symtab (8 of Debian) has none.
+// findSymbols looks up the symbols. A libjvm.so without .symtab (8 of Debian) has none.
 func (h *Health) findSymbols() (s healthSymbols) {
 	find := h.vm.global
 	findAll := func(names ...string) (all []uint64) {
@@ -60,14 +60,16 @@ type symbolLister interface {
 }
 
 const (
-	// operationTables begins the linkage name of a VM operation's vtable: _ZTV, how long the name is, VM_...
+	// operationTables is the beginning of the linkage name of a VM operation's vtable. The full name is _ZTV, the length
+	// of the operation's name, and VM_...
 	operationTables = "_ZTV"
 	maxOperations   = 1 << 12
-	// vtableHead is what stands before the functions in a vtable (Itanium C++ ABI, 2.5.2): an object points behind it.
+	// vtableHead is the size of the data before the functions in a vtable (Itanium C++ ABI, 2.5.2). An object points to
+	// the first function.
 	vtableHead = 16
 )
 
-// findOperations maps the possible first words of an operation, addresses of vtables, to the operation's name.
+// findOperations returns the names of operations by the first word of an operation, the address in its vtable.
 func (h *Health) findOperations() map[uint64]string {
 	lister, ok := h.vm.t.(symbolLister)
 	if !ok {
@@ -86,7 +88,7 @@ func (h *Health) findOperations() map[uint64]string {
 	return found
 }
 
-// operationName makes "G1CollectForAllocation" of "_ZTV25VM_G1CollectForAllocation".
+// operationName converts "_ZTV25VM_G1CollectForAllocation" to "G1CollectForAllocation".
 func operationName(symbol string) (string, bool) {
 	rest := symbol[min(len(operationTables), len(symbol)):]
 	name, ok := strings.CutPrefix(strings.TrimLeft(rest, "0123456789"), "VM_")
@@ -96,7 +98,7 @@ func operationName(symbol string) (string, bool) {
 	return name, true
 }
 
-// Safepoint reads whether the JVM is stopping all threads now, or has stopped them.
+// Safepoint reports whether the JVM is now stopping all threads, or has stopped them.
 func (h *Health) Safepoint() maybe.Value[SafepointState] {
 	if h.symbols.safepoint == 0 {
 		return h.polled()
@@ -107,8 +109,8 @@ func (h *Health) Safepoint() maybe.Value[SafepointState] {
 }
 
 // polled reads the state from the page that compiled code reads at each safepoint poll. JDK 8 makes that page
-// unreadable right after it has asked the threads (runtime/safepoint.cpp, SafepointSynchronize::begin), and readable as
-// the first step at the end of the safepoint. Later releases have a poll for each thread.
+// unreadable right after it has asked the threads to stop (runtime/safepoint.cpp, SafepointSynchronize::begin), and
+// readable as the first step at the end of the safepoint. Later releases have a poll for each thread.
 func (h *Health) polled() maybe.Value[SafepointState] {
 	variable := h.vm.l.health.polling
 	if !h.vm.l.jdk8 || variable == 0 {
@@ -118,7 +120,7 @@ func (h *Health) polled() maybe.Value[SafepointState] {
 	if err != nil || page == 0 {
 		return maybe.Value[SafepointState]{}
 	}
-	// The variable is read right after the page. If it cannot be read either, the target's memory cannot be read at all.
+	// The variable is read right after the page. If it cannot be read either, no memory of the target can be read.
 	var word [2][8]byte
 	ranges := []process.Range{{Addr: page, Buf: word[0][:]}, {Addr: variable, Buf: word[1][:]}}
 	h.vm.t.ReadMany(ranges)
@@ -140,7 +142,7 @@ func (h *Health) Operation() maybe.Value[string] {
 	if op == 0 {
 		return maybe.Known("")
 	}
-	table, err := h.vm.mem.Ptr(op) // op lies on the stack of a thread that waits for it, or in the C heap
+	table, err := h.vm.mem.Ptr(op) // op is on the stack of a thread that waits for it, or in the C heap
 	if err != nil {
 		return maybe.Value[string]{}
 	}
@@ -148,15 +150,14 @@ func (h *Health) Operation() maybe.Value[string] {
 	return maybe.If(name, ok)
 }
 
-// Moves reports whether a safepoint waits for a thread in that state: the thread runs Java code or the VM's own, or
-// changes its state (runtime/safepoint.cpp, safepoint_safe_with).
+// Moves reports whether a safepoint waits for a thread in that state: the thread runs Java code or the VM's own, or is
+// changing its state (runtime/safepoint.cpp, safepoint_safe_with).
 func (s ThreadState) Moves() bool { return s&^1 != StateBlocked && s != StateInNative && s != StateNew }
 
-// OutOfMemory counts the OutOfMemoryErrors that the VM has thrown, Overflows the StackOverflowErrors
+// OutOfMemory counts the OutOfMemoryErrors that the VM has thrown, and Overflows the StackOverflowErrors
 // (utilities/exceptions.hpp).
 func (h *Health) OutOfMemory() maybe.Value[uint64] { return h.sumOf(h.symbols.outOfMemory) }
 
-// Overflows: see OutOfMemory.
 func (h *Health) Overflows() maybe.Value[uint64] { return h.sumOf(h.symbols.overflow) }
 
 func (h *Health) sumOf(variables []uint64) maybe.Value[uint64] {
@@ -174,7 +175,7 @@ func (h *Health) sumOf(variables []uint64) maybe.Value[uint64] {
 	return maybe.Known(total)
 }
 
-// ReadFrom sets another way to the same process, by which memory is read from now on.
+// ReadFrom sets another Target of the same process, from which memory is read from now on.
 func (h *Health) ReadFrom(t process.Target) *Health {
 	h.vm.setMemory(t)
 	h.virtual.ReadFrom(t)

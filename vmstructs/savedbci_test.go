@@ -2,7 +2,7 @@ package vmstructs
 
 import "testing"
 
-// TestSavedBCI: an index in a slot is believed only in JDK 8.
+// TestSavedBCI: an index in a slot is accepted only in JDK 8.
 func TestSavedBCI(t *testing.T) {
 	m := &Method{CodeBegin: 0x7f0000001000, CodeSize: 20}
 	for _, c := range []struct {

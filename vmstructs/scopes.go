@@ -12,16 +12,16 @@ import (
 // Scope is one method at a pc of compiled code.
 type Scope struct {
 	Method *Method
-	BCI    int32 // -1: the method's entry, or unknown
+	BCI    int32 // -1: the method's entry, or not known
 	Line   int32 // of the method's first bytecode if BCI is -1; 0: the class has no line numbers
 }
 
 const (
-	// A PcDesc is four ints: the pc's offset in the code, the scope's offset in the scopes, one that is not used, flags
+	// A PcDesc is four ints: the pc's offset in the code, the scope's offset in the scopes, an unused one, flags
 	// (code/pcDesc.hpp). PcDescs are sorted. The first (-1) and the last (largest int) only end the search.
 	pcDescSize = 16
-	maxInline  = 1024 // methods inlined into each other; HotSpot stops at some 15
-	noScope    = 0    // the offset of no scope (DebugInformationRecorder::serialized_null)
+	maxInline  = 1024 // methods inlined into each other; HotSpot stops at about 15
+	noScope    = 0    // the offset that stands for no scope (DebugInformationRecorder::serialized_null)
 	maxBCI     = 1 << 16
 )
 
@@ -35,7 +35,8 @@ func (d *debugInfo) scopeOffset(i int) int32 {
 	return int32(binary.LittleEndian.Uint32(d.pcs[i*pcDescSize+4:]))
 }
 
-// at returns the first record whose offset is not below rel, -1 if only the last one is, which ends the table.
+// at returns the first record whose offset is not below rel. It returns -1 if that is the last one, which only ends the
+// table.
 func (d *debugInfo) at(rel int32) int {
 	n := d.count()
 	i := sort.Search(n, func(i int) bool { return d.pcOffset(i) >= rel })
@@ -45,8 +46,8 @@ func (d *debugInfo) at(rel int32) int {
 	return i
 }
 
-// find returns the record for a pc that is rel bytes into the code. If own, that is the record for exactly that pc.
-// Otherwise it is the next record behind the pc, because the compiler describes an instruction range by its end.
+// find returns the record for a pc that is rel bytes into the code. If own is true, that is the record for exactly that
+// pc. Otherwise it is the next record after the pc, because the compiler describes an instruction range by its end.
 func (d *debugInfo) find(rel int32, own bool) int {
 	if own {
 		if i := d.at(rel); i >= 0 && d.pcOffset(i) == rel {
@@ -81,8 +82,8 @@ func (b *Blob) Records() iter.Seq[uint64] {
 	}
 }
 
-// OwnScope returns the method that owns the code, at an unknown bytecode. In a JVM that does not export debug
-// information, the scope has no line: there it stands for every pc, callers' too.
+// OwnScope returns the method that owns the code, at an unknown bytecode. If the JVM does not export debug information,
+// the scope has no line, because it stands for every pc, including those of callers.
 func (b *Blob) OwnScope() []Scope {
 	s := Scope{Method: b.Method, BCI: -1}
 	if b.Method != nil && !b.vm.lacks(capScopes) {
@@ -95,10 +96,11 @@ func (b *Blob) OwnScope() []Scope {
 func (b *Blob) TellsScopes() bool { return b.vm == nil || !b.vm.lacks(capScopes) }
 
 // Scopes returns the methods at pc, the innermost first, the owner of the code last. If own is true, the record of pc
-// itself counts, as at a return address. Otherwise, or without such a record, the next record counts. Code without a
-// record (leaf methods, and code behind a method's last call) has only the owner, with the line of its beginning, as in
+// itself is used, as for a return address. Otherwise, or without such a record, the next record is used. Code without a
+// record (leaf methods, and code after a method's last call) has only the owner, with the line of its beginning, as in
 // HotSpot (code/scopeDesc.cpp, decode_body: InvocationEntryBci; oops/method.cpp, line_number_from_bci). The record
-// before pc may belong to other code: compilers put blocks of code in any order. The slice is shared: do not change it.
+// before pc is never used: it may belong to other code, because compilers place blocks of code in any order. The slice
+// is shared: do not change it.
 func (vm *VM) Scopes(b *Blob, pc uint64, own bool) ([]Scope, error) {
 	if b.Method == nil || !b.holds(pc) || b.End-b.Begin >= 1<<31 {
 		return nil, ErrBadDebugInfo
@@ -168,8 +170,8 @@ func (b *Blob) method(addr uint64) *Method {
 	return b.methods[addr]
 }
 
-// findMethods finds the methods of some scopes of b, and proves each once: b's methods live as long as b. Those in the
-// cache are proven by one read.
+// findMethods finds the methods of some scopes of b, and proves each once, because b's methods live as long as b.
+// Cached methods are proven by one read.
 func (vm *VM) findMethods(b *Blob, list []scopeRef) error {
 	var space [16]uint64
 	missing := space[:0]
@@ -186,7 +188,7 @@ func (vm *VM) findMethods(b *Blob, list []scopeRef) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	if _, err := p.Check(); err != nil { // what has changed is forgotten
+	if _, err := p.Check(); err != nil { // drops the data that has changed
 		return err
 	}
 	found := make([]*Method, len(missing))
@@ -196,7 +198,7 @@ func (vm *VM) findMethods(b *Blob, list []scopeRef) error {
 	if err := vm.loadMethods(missing, found); err != nil {
 		return err
 	}
-	// The methods were read just now, so the code that keeps them alive must be what it was.
+	// The methods were read just now. So the code that keeps them alive must still be the same.
 	if !vm.holdsTrue(&b.fact) {
 		return ErrChanged
 	}
@@ -210,14 +212,14 @@ func (vm *VM) findMethods(b *Blob, list []scopeRef) error {
 	return nil
 }
 
-// scopeRef is a scope as it is written: the address of a method and a bytecode index.
+// scopeRef is a scope in HotSpot's form: the address of a method and a bytecode index.
 type scopeRef struct {
 	method uint64
 	bci    int32
 }
 
-// decode appends the scopes from the one at offset outward. Each begins with the offset of its sender, the number of
-// its method and its bci plus one; the rest describes variables. Scopes share senders.
+// decode appends the scopes from the one at offset outwards. Each begins with the offset of its sender, the number of
+// its method and its bci plus one. The rest describes variables. Scopes share senders.
 func (d *debugInfo) decode(dst []scopeRef, offset int32, x uint8) ([]scopeRef, error) {
 	for range maxInline {
 		if offset < 0 || int(offset) >= len(d.scopes) {

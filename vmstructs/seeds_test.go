@@ -14,8 +14,8 @@ import (
 	"goprof/testdata/fuzzseed"
 )
 
-// TestWriteSeeds takes seeds from the recorded walks, for this package and for package arch, which knows no
-// recordings: see package fuzzseed.
+// TestWriteSeeds makes seeds from the recorded walks, for this package and for package arch, which has no access to
+// recordings (see package fuzzseed).
 func TestWriteSeeds(t *testing.T) {
 	fuzzseed.Making(t)
 	files, _ := filepath.Glob("../unwind/testdata/walks/*.walks")
@@ -89,7 +89,7 @@ func (s *seeds) collect() {
 	slices.SortFunc(s.methods, func(a, b *Method) int { return cmp.Compare(a.Addr, b.Addr) })
 }
 
-// some takes n items of a list, spread over all of it.
+// some returns n items of a list, spread over all of it.
 func some[T any](list []T, n int) []T {
 	if len(list) <= n {
 		return list
@@ -128,7 +128,7 @@ func (s *seeds) lines() {
 	}
 }
 
-// code takes pieces of generated code, each as long as a function, around the place of a thread.
+// code makes seeds of pieces of generated code, each as long as a function, around a thread's pc.
 func (s *seeds) code() {
 	var code []byte
 	n := 0
@@ -150,8 +150,8 @@ func (s *seeds) code() {
 	}
 }
 
-// tables takes the fields, types and constants that goprof uses, and some others, with their real values. It writes
-// them in the form that FuzzTables reads.
+// tables makes seeds of the fields, types and constants that goprof uses, and some others, with their real values. It
+// writes them in the form that FuzzTables reads.
 func (s *seeds) tables() {
 	tab, err := readTables(s.rec, func(symbol string) (uint64, error) { return s.rec.Global(libjvm, symbol) })
 	if err != nil {
@@ -214,7 +214,7 @@ func sortedNames[V any](m map[string]V, most int) []string {
 	return some(names, most)
 }
 
-// tableMemory lays tables out: variables, names, then one array of each kind.
+// tableMemory is memory with tables: variables, names, then one array of each kind.
 type tableMemory struct {
 	texts   []byte
 	at      map[string]uint64

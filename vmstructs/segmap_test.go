@@ -7,7 +7,7 @@ import (
 	"goprof/process"
 )
 
-// onesMemory is all ones. It counts its reads.
+// onesMemory has ones in all bits. It counts its reads.
 type onesMemory struct{ reads int }
 
 func (m *onesMemory) Read(_ uint64, p []byte) error {

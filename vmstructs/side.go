@@ -1,9 +1,10 @@
 package vmstructs
 
-// When a thread runs again, its frame anchor belongs to another moment. So the sampler copies a part of the JavaThread
-// in the pause, together with the stack, as Snapshot.Side, and these functions read the copy.
+// When a thread runs again, its frame anchor changes. So the sampler copies a part of the JavaThread in the pause,
+// together with the stack, as Snapshot.Side. These functions read the copy.
 
-// maxSide bounds that part. The anchor comes first. The copy in an older recording may be shorter than Side says.
+// maxSide bounds that part. The anchor comes first. The copy in an older recording may be shorter than the size that
+// Side returns.
 const maxSide = 1024
 
 // Side returns the part of a JavaThread that a snapshot should have. If size is 0, there is none.
@@ -47,7 +48,7 @@ func (vm *VM) ThrownAt(side []byte) uint64 {
 
 // TrapPC returns the pc in Java code at which the thread ran into a trap, such as a safepoint poll. The signal handler
 // stores this pc before it sends the thread to a stub (JavaThread::_saved_exception_pc, os_cpu/linux_*/os_linux_*.cpp).
-// Outside of that stub, the pc is old.
+// Outside of that stub, the pc is out of date.
 func (vm *VM) TrapPC(side []byte) (uint64, bool) {
 	return vm.sideWord(side, vm.l.thread.trapPC)
 }
@@ -61,7 +62,6 @@ func (vm *VM) sideWord(side []byte, f offset) (uint64, bool) {
 	return word(side[at:]), true
 }
 
-// DecodeAnchor reads a JavaFrameAnchor out of b.
 func (vm *VM) DecodeAnchor(b []byte) (Anchor, bool) {
 	l := &vm.l.thread
 	if !l.sp.ok() || !l.pc.ok() || len(b) < l.anchorSpan {
@@ -74,8 +74,8 @@ func (vm *VM) DecodeAnchor(b []byte) (Anchor, bool) {
 	return a, true
 }
 
-// WrapperAnchorOffset returns the offset in a JavaCallWrapper of its saved anchor: where the Java frames end from which
-// C++ was called that calls Java again (runtime/javaCalls.hpp).
+// WrapperAnchorOffset returns the offset in a JavaCallWrapper of its saved anchor. The anchor shows the end of the Java
+// frames that called the C++ code, which now calls Java again (runtime/javaCalls.hpp).
 func (vm *VM) WrapperAnchorOffset() (offset uint64, ok bool) {
 	return uint64(vm.l.thread.wrapperAnchor), vm.l.thread.wrapperAnchor.ok()
 }

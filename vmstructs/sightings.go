@@ -11,9 +11,9 @@ import (
 
 // Sightings notes the blocks of generated code to which a stack points, as soon as its thread runs again. A note has
 // the first bytes of each block, which identify the block. Each block is noted once, so if no code is new, Sightings
-// only searches the copy of the stack. A late walk can then show that its code was there at the look already (age.go).
+// only searches the copy of the stack. A late walk can then prove that its code already existed at the look (age.go).
 //
-// Note is called on another goroutine than all other methods of the VM, and never waits.
+// Note may be called on another goroutine than the VM's other methods, and never waits.
 type Sightings struct {
 	t      process.Target
 	clock  func() int64
@@ -25,8 +25,8 @@ type Sightings struct {
 	whose  []int // offsets in the head of the words that identify a block's owner
 	old    map[uint64]oldBlock
 
-	dropped atomic.Bool // notes were thrown away
-	renewed int64       // when known was empty last
+	dropped atomic.Bool // notes were dropped
+	renewed int64       // when known was last empty
 	known   *process.KnownCode
 	fresh   []uint64
 	ranges  []process.Range
@@ -37,38 +37,37 @@ type Sightings struct {
 
 // oldBlock is a block that was noted before.
 type oldBlock struct {
-	at  int64  // when it was noted first
-	sum uint64 // of the words that identify its owner
+	at  int64  // when it was first noted
+	sum uint64 // hash of the words that identify its owner
 }
 
 type sightingNote struct {
 	at     int64
 	blocks []uint64
-	bytes  []byte // head for each block; zeros where they could not be read
+	bytes  []byte // head bytes for each block; zeros if they could not be read
 }
 
-// sighting is one block at that moment.
+// sighting is one block at the moment of its note.
 type sighting struct {
 	at   int64
-	sums [2]uint64 // of its blobParts, as an nmethod (1) and as another blob (0)
+	sums [2]uint64 // hashes of its blobParts, as an nmethod (1) and as another blob (0)
 }
 
 const (
 	mostFresh   = 128      // pcs that are noted at a time
 	mostScanned = 64 << 10 // bytes of a stack that are searched
-	// noteWithin is how old a snapshot may be to be noted, in nanoseconds: later, other code may be there. A walk counts
-	// up to this age without a note (session/age.go).
+	// noteWithin is the largest age of a snapshot that is noted, in nanoseconds. Later, there may be other code. A walk up
+	// to this age needs no note (session/age.go).
 	noteWithin  = int64(4e6)
-	mostNotes   = 64 // that wait for the walker
+	mostNotes   = 64 // notes that wait for the walker
 	mostSighted = maxBlobs
-	// oldAfter is the age from which on a block is likely to stay. Then it is known as a whole. Before, each pc in it is
-	// noted, since code that is still being compiled comes and goes.
+	// oldAfter is the age from which on a block is likely to stay. From then on, the whole block counts as known. Before
+	// that, each pc in it is noted, because recently compiled code comes and goes.
 	oldAfter   = int64(10e9)
-	renewEvery = int64(300e9) // after so long all code is noted again
+	renewEvery = int64(300e9) // after this time all code is noted again
 	mostBlock  = uint64(16 << 20)
 )
 
-// NewSightings begins to take notes.
 func (vm *VM) NewSightings() *Sightings {
 	cl, bl, nl := &vm.l.code, &vm.l.blob, &vm.l.nm
 	s := &Sightings{t: vm.t, clock: vm.now, heaps: slices.Clone(vm.heaps), code: vm.code, interp: vm.interp,
@@ -84,8 +83,7 @@ func (vm *VM) NewSightings() *Sightings {
 	return s
 }
 
-// KeepIn sets the KnownCode in which the noted code is kept, and empties it. With nil, s makes its own when it needs
-// one.
+// KeepIn sets the KnownCode for the noted code, and empties it. With nil, s makes its own when it needs one.
 func (s *Sightings) KeepIn(k *process.KnownCode) {
 	if s.known = k; k != nil {
 		k.Span(s.code.begin, s.code.end, s.interp.begin, s.interp.end)
@@ -98,7 +96,7 @@ func (s *Sightings) ReadFrom(t process.Target) *Sightings {
 	return s
 }
 
-// Note notes the new code in a snapshot that was taken at that moment. It ignores a snapshot older than noteWithin.
+// Note notes the new code in a snapshot that was taken at time when. It ignores a snapshot older than noteWithin.
 func (s *Sightings) Note(snap *process.Snapshot, when int64) {
 	s.renew(when)
 	if s.clock()-when > noteWithin {
@@ -117,13 +115,14 @@ func (s *Sightings) Note(snap *process.Snapshot, when int64) {
 		}
 	}
 	if len(s.fresh) > 0 && !s.note(when) {
-		for _, pc := range s.fresh { // the next look has to
+		for _, pc := range s.fresh { // the next look must note them
 			s.known.Forget(pc)
 		}
 	}
 }
 
-// renew empties known from time to time: other code may lie there now, and notes may have been thrown away.
+// renew empties known from time to time, because other code may have the same addresses now, and notes may have been
+// dropped.
 func (s *Sightings) renew(when int64) {
 	switch {
 	case s.known == nil:
@@ -144,7 +143,7 @@ func (s *Sightings) look(pc uint64) {
 	}
 }
 
-// note reads the blocks of the new pcs. It returns false if no note was free, or if it came too late.
+// note reads the blocks of the new pcs. It returns false if no note was free, or if it was too late.
 func (s *Sightings) note(when int64) bool {
 	var note *sightingNote
 	select {
@@ -166,11 +165,11 @@ func (s *Sightings) note(when int64) bool {
 	for i, block := range note.blocks {
 		s.growOld(block, note.bytes[i*s.head:(i+1)*s.head], when)
 	}
-	s.full <- note // there are no more notes than places
+	s.full <- note // never blocks: there is room for all notes
 	return inTime
 }
 
-// growOld makes a whole block known that has been there for oldAfter.
+// growOld marks a whole block as known if it has existed for oldAfter.
 func (s *Sightings) growOld(block uint64, head []byte, when int64) {
 	var hash maphash.Hash
 	hash.SetSeed(headSeed)
@@ -233,7 +232,6 @@ func (s *Sightings) read(note *sightingNote) {
 	}
 }
 
-// takeNotes keeps all finished notes.
 func (vm *VM) takeNotes() {
 	for vm.sightings != nil {
 		select {
@@ -251,7 +249,7 @@ func (vm *VM) keep(note *sightingNote) {
 	for i, block := range note.blocks {
 		sums := vm.sums(note.bytes[i*head : (i+1)*head])
 		if old, ok := vm.sighted[block]; ok && old.sums == sums {
-			continue // the block has been there since it was first noted
+			continue // the block has existed since it was first noted
 		}
 		if len(vm.sighted) >= mostSighted {
 			clear(vm.sighted)
@@ -261,7 +259,7 @@ func (vm *VM) keep(note *sightingNote) {
 	}
 }
 
-// sightingHead is how many bytes of a block identify it.
+// sightingHead is the number of bytes of a block that identify it.
 func (vm *VM) sightingHead() (n int) {
 	for _, p := range vm.l.blobParts(true) {
 		n = max(n, p.end)

@@ -7,8 +7,8 @@ import (
 	"goprof/process"
 )
 
-// TestSightings: a look at a thread notes the thread's code. That code is known since then, although it is walked
-// later. Other code that has come to its place meanwhile is not.
+// TestSightings: a look at a thread notes the thread's code. If that code is walked later, it is known since the look.
+// Other code that has got its address since then is not.
 func TestSightings(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		at := int64(0)
@@ -17,7 +17,7 @@ func TestSightings(t *testing.T) {
 		pc := sample(w) + nmCodeAt + 64
 		snap := &process.Snapshot{Stack: binary.LittleEndian.AppendUint64(make([]byte, 8), pc)}
 		at = 2 * noteWithin
-		s.Note(snap, 0) // that is too late, so the code is noted again
+		s.Note(snap, 0) // too late, so the code is noted again
 		s.Note(snap, at)
 		noted := at
 		at += 1e9
@@ -53,7 +53,7 @@ func TestSightings(t *testing.T) {
 	})
 }
 
-// TestSightingsOfNonsense: a stack may hold anything.
+// TestSightingsOfNonsense: a stack may contain anything.
 func TestSightingsOfNonsense(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.vm.SetClock(func() int64 { return 0 })

@@ -2,10 +2,10 @@ package vmstructs
 
 import "math/bits"
 
-// SiteIndex lists the records of each site. It is compact: in a larger table, most of the time for a new nmethod went
-// to memory.
+// SiteIndex lists the records of each site. It is compact, because with a larger table, most of the time for a new
+// nmethod was spent on memory.
 type SiteIndex struct {
-	heads []int32 // a power of two; one more than the index in list of the last record whose site has this hash
+	heads []int32 // a power of two; by hash of the site: the index in list of its last record plus 1
 	list  []siteRecord
 }
 
@@ -15,7 +15,7 @@ type siteRecord struct {
 	next int32 // as in heads
 }
 
-// NewSiteIndex makes an index with room for so many records. Further ones are left out.
+// NewSiteIndex makes an index with room for a number of records. Further records are left out.
 func NewSiteIndex(records int) SiteIndex {
 	size := 8
 	for size < records {
@@ -29,7 +29,7 @@ func (x *SiteIndex) head(s Site) *int32 {
 	return &x.heads[n]
 }
 
-// Add notes a record of a site, by its offset in the code.
+// Add adds a record of a site, by its offset in the code.
 func (x *SiteIndex) Add(s Site, at uint32) {
 	if x.IsFull() {
 		return
@@ -42,7 +42,6 @@ func (x *SiteIndex) Add(s Site, at uint32) {
 // IsFull reports whether records may have been left out.
 func (x *SiteIndex) IsFull() bool { return len(x.list) == cap(x.list) }
 
-// Len is how many records there are.
 func (x *SiteIndex) Len() int { return len(x.list) }
 
 // Each calls each with the offsets of the records of a site, the last one first, until each returns false.
@@ -57,5 +56,4 @@ func (x *SiteIndex) Each(s Site, each func(at uint32) bool) {
 	}
 }
 
-// Size is how many bytes it takes.
 func (x *SiteIndex) Size() int { return 4*len(x.heads) + 16*cap(x.list) }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSiteIndex: an index and a map of lists that are told the same tell the same. What finds no room is left out.
+// TestSiteIndex: an index and a map of lists return the same after the same calls. Records without room are left out.
 func TestSiteIndex(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	var none SiteIndex

@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 )
 
-// SiteTable maps sites to numbers. It is a hash table with open addressing: sites are hashes already, the tree of a
-// large method has thousands of sites, and a user waits.
+// SiteTable maps sites to numbers. It is a hash table with open addressing, which is faster than a map: sites are
+// already hashes. The tree of a large method has thousands of sites.
 type SiteTable struct {
-	slots []siteSlot // a power of two; a slot with the site 0 is free
+	slots []siteSlot // a power of two; site 0 marks a free slot
 	n     int
 }
 
@@ -17,7 +17,7 @@ type siteSlot struct {
 	value uint64
 }
 
-// NewSiteTable makes a table with room for so many sites. It grows.
+// NewSiteTable makes a table with room for a number of sites. The table grows if necessary.
 func NewSiteTable(sites int) SiteTable {
 	size := 8
 	for size < 2*sites {
@@ -29,7 +29,7 @@ func NewSiteTable(sites int) SiteTable {
 // siteSeed is random, so that no target can choose sites that all belong to the same slot.
 var siteSeed = rand.Uint64() | 1
 
-// slot finds the slot of a site, or the free one where it belongs.
+// slot finds the slot of a site, or the free slot where it belongs.
 func (t *SiteTable) slot(s Site) *siteSlot {
 	mask := uint64(len(t.slots) - 1)
 	begin, _ := bits.Mul64(uint64(s)*siteSeed, uint64(len(t.slots)))
@@ -49,10 +49,10 @@ func (t *SiteTable) Get(s Site) (value uint64, ok bool) {
 	return slot.value, slot.site != 0
 }
 
-// Set gives a number to a site. No site is 0.
+// Set sets the number of a site. No site is 0.
 func (t *SiteTable) Set(s Site, value uint64) { t.Swap(s, value) }
 
-// Swap is Set, and returns the number that the site had before, 0 if it had none.
+// Swap is like Set, but returns the previous number of the site, 0 if it had none.
 func (t *SiteTable) Swap(s Site, value uint64) (before uint64) {
 	if s == 0 {
 		return 0
@@ -73,7 +73,7 @@ func (t *SiteTable) Swap(s Site, value uint64) (before uint64) {
 	return before
 }
 
-// Values calls each with each number, in no order, until each returns false.
+// Values calls each with each number, in no particular order, until each returns false.
 func (t *SiteTable) Values(each func(value uint64) bool) {
 	for i := range t.slots {
 		if t.slots[i].site != 0 && !each(t.slots[i].value) {
@@ -82,5 +82,4 @@ func (t *SiteTable) Values(each func(value uint64) bool) {
 	}
 }
 
-// Size is how many bytes it takes.
 func (t *SiteTable) Size() int { return 16 * len(t.slots) }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSiteTable: a table and a map that are told the same tell the same, also where sites have the same slot.
+// TestSiteTable: a table and a map return the same after the same calls, also if sites have the same slot.
 func TestSiteTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var table SiteTable
@@ -32,7 +32,7 @@ func TestSiteTable(t *testing.T) {
 	}
 }
 
-// TestSiteTableSpreads: sites that have their low bits or their high bits in common do not crowd.
+// TestSiteTableSpreads: sites with the same low bits or the same high bits are spread over the slots.
 func TestSiteTableSpreads(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, shift := range []int{20, 0} {

@@ -1,29 +1,29 @@
 package vmstructs
 
 // A class's static fields are in its mirror, the java.lang.Class (oops/instanceMirrorKlass.hpp). A collector may move
-// the mirror and the objects of its fields while they are read. So goprof follows the references twice, and believes
-// the result if both times agree.
+// the mirror and the objects of its fields during the reading. So goprof follows the references twice, and uses the
+// result if both times agree.
 
-// handleLayout says where a mirror is: oops/klass.hpp.
+// handleLayout has the field for a class's mirror: oops/klass.hpp.
 type handleLayout struct {
 	mirror offset `need:"Klass._java_mirror"` // an OopHandle
 }
 
 func (r *resolver) handles(jdk8 bool) handleLayout {
 	if jdk8 {
-		return handleLayout{mirror: absent} // it has no VarHandles
+		return handleLayout{mirror: absent} // this release has no VarHandles
 	}
 	return fill[handleLayout](r, capHandles)
 }
 
-// objectModel says where objects have their classes. It does not change while a JVM runs.
+// objectModel describes where objects have their classes. It does not change while a JVM runs.
 type objectModel struct {
 	asked   bool
 	failed  error
 	klasses klassModel
 }
 
-// learnObjects finds out once how objects and references are laid out.
+// learnObjects finds the layout of objects and references, once.
 func (vm *VM) learnObjects() error {
 	o := &vm.objects
 	if o.asked {
@@ -60,7 +60,8 @@ func (vm *VM) classInStatic(klass uint64, at int32) (uint64, error) {
 	return way.klass, nil
 }
 
-// wayToStatic says where a mirror is, the object to which one of its fields refers, and the object's class.
+// wayToStatic has the addresses of a mirror, of the object to which one of its fields refers, and of the object's
+// class.
 type wayToStatic struct{ mirror, object, klass uint64 }
 
 // wayToStatic follows the references from a class to the object in a static field.

@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	maxInterpreter = 16 << 20 // 150 to 300 KB in fact
+	maxInterpreter = 16 << 20 // it has 150 to 300 KB
 	maxStubs       = 8192
 )
 
-// stubTable names the stubs, sorted by address; made at the first question.
+// stubTable names the stubs, sorted by address. It is made at its first use.
 type stubTable struct {
 	read  bool
-	list  uint64 // address of the list's head, 0 if no symbol says
-	head  uint64 // the newest stub when it was read: C2's stubs may come late
+	list  uint64 // address of the list's head, 0 if there is no symbol for it
+	head  uint64 // the newest stub at the reading: C2's stubs may be added late
 	stubs []stub
 }
 
 type stub struct {
-	begin, end uint64 // end 0: unknown
+	begin, end uint64 // end is 0 if not known
 	name       string
 }
 
-// openStubs reads where the interpreter is and where calls into Java return.
+// openStubs finds the interpreter, and the pc to which calls into Java return.
 func (vm *VM) openStubs() error {
 	l := &vm.l.stubs
 	if l.callReturn != 0 {
@@ -54,13 +54,13 @@ func (vm *VM) openStubs() error {
 	return nil
 }
 
-// CallStubReturn is the pc that marks the frame of the call stub, by which C++ calls Java.
+// CallStubReturn is the pc that identifies the frame of the call stub, through which C++ calls Java.
 func (vm *VM) CallStubReturn() uint64 { return vm.callRet }
 
 // InInterpreter reports whether pc lies in the interpreter. It reads nothing.
 func (vm *VM) InInterpreter(pc uint64) bool { return vm.interp.has(pc) }
 
-// StubName returns the name of the stub routine that holds pc: "jbyte_disjoint_arraycopy". It is "" if it is not known.
+// StubName returns the name of the stub routine that holds pc: "jbyte_disjoint_arraycopy". It is empty if not known.
 func (vm *VM) StubName(pc uint64) string {
 	t := &vm.stubs
 	if !t.read {
@@ -77,7 +77,7 @@ func (vm *VM) StubName(pc uint64) string {
 	return name
 }
 
-// stubName looks pc up in the list as it is.
+// stubName looks up pc in the present list.
 func (vm *VM) stubName(pc uint64) string {
 	t := &vm.stubs
 	i := sort.Search(len(t.stubs), func(i int) bool { return t.stubs[i].begin > pc }) - 1
@@ -91,7 +91,7 @@ func (vm *VM) stubName(pc uint64) string {
 		}
 		return ""
 	}
-	// Only the entry is known: the stub must be in the same blob.
+	// Only the entry is known, so the stub must be in the same blob.
 	b, err := vm.Blob(pc)
 	if err != nil || s.begin < b.Begin {
 		return ""
@@ -99,8 +99,8 @@ func (vm *VM) stubName(pc uint64) string {
 	return s.name
 }
 
-// UnwindsException reports whether the code at pc unwinds an exception: it takes its own return address off the stack,
-// and continues at a handler in its caller (stubGenerator_*.cpp, generate_forward_exception; also blobs of kind
+// UnwindsException reports whether the code at pc unwinds an exception: it removes its own return address from the
+// stack, and continues at a handler in its caller (stubGenerator_*.cpp, generate_forward_exception; also blobs of kind
 // Exception).
 func (vm *VM) UnwindsException(b *Blob, pc uint64) bool {
 	if b.Kind != StubRoutines {
@@ -110,8 +110,8 @@ func (vm *VM) UnwindsException(b *Blob, pc uint64) bool {
 	return strings.HasPrefix(name, "forward") && strings.Contains(name, "exception")
 }
 
-// readStubs reads the VM's list of all stubs, if a symbol leads to the list. Otherwise it reads the entry points that
-// the tables export, since 23 or so hardly any.
+// readStubs reads the VM's list of all stubs, if a symbol leads to the list. Otherwise it reads the exported entry
+// points. Since about 23 there are hardly any.
 func (vm *VM) readStubs() []stub {
 	stubs := vm.stubDescriptors()
 	if stubs == nil {
@@ -139,12 +139,12 @@ func (vm *VM) stubEntries() []stub {
 	return out
 }
 
-// maxFirstStub bounds the code of the first stub, some 60 bytes.
+// maxFirstStub bounds the code of the first stub, about 60 bytes.
 const maxFirstStub = 512
 
 // firstStub finds the stub that forwards exceptions in a JVM without symbols (such as Debian's 8). HotSpot makes this
-// stub first and the call stub second (stubGenerator_*.cpp, generate_initial). The call stub's beginning is recognised:
-// it makes a standard frame.
+// stub first and the call stub second (stubGenerator_*.cpp, generate_initial). The call stub's beginning is recognised
+// by its standard frame.
 func (vm *VM) firstStub() (stub, bool) {
 	b, err := vm.Blob(vm.CallStubReturn())
 	if err != nil || b.Kind != StubRoutines {
@@ -163,7 +163,7 @@ func (vm *VM) firstStub() (stub, bool) {
 }
 
 // stubDescriptors walks the list of StubCodeDesc (runtime/stubCodeGenerator.hpp), to which only .symtab leads. A
-// descriptor is _next, _group, _name, (an index, up to 12 or so,) _begin, _end.
+// descriptor has _next, _group, _name, (an index, up to 12 or so,) _begin, _end.
 func (vm *VM) stubDescriptors() []stub {
 	list, err := vm.t.Global(libjvm, "_ZN12StubCodeDesc5_listE")
 	if err != nil {
@@ -179,7 +179,7 @@ func (vm *VM) stubDescriptors() []stub {
 	buf := make([]byte, 8*len(raw))
 	for ; next != 0; next = raw[0] {
 		if len(out) >= maxStubs || next%8 != 0 || vm.mem.Bytes(next, buf) != nil {
-			return nil // not what it was taken for
+			return nil // not a descriptor
 		}
 		for i := range raw {
 			raw[i] = word(buf[8*i:])
@@ -203,8 +203,8 @@ func (vm *VM) stubDescriptors() []stub {
 	return out
 }
 
-// plainStub returns a stub's name as JVMs before 26 had it: 26 has "Stub Generator call_stub_stub" for call_stub, 27
-// "call_stub_stub (stub gen)" (runtime/stubInfo.cpp).
+// plainStub returns a stub's name in the form before 26. 26 has "Stub Generator call_stub_stub" for call_stub, and 27
+// has "call_stub_stub (stub gen)" (runtime/stubInfo.cpp).
 func plainStub(name string) string {
 	plain := strings.TrimSuffix(strings.TrimPrefix(name, "Stub Generator "), " (stub gen)")
 	if plain == name {

@@ -5,7 +5,7 @@ import "testing"
 func TestPlainStub(t *testing.T) {
 	for name, want := range map[string]string{
 		"call_stub": "call_stub", // up to JDK 25
-		// JDK 26, 27: from before there is a generator
+		// JDK 26, 27: made before there is a generator
 		"get_cpu_info_stub":                         "get_cpu_info_stub",
 		"Stub Generator call_stub_stub":             "call_stub",                // JDK 26
 		"Stub Generator forward_exception_stub":     "forward_exception",        // JDK 26

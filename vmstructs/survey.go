@@ -6,8 +6,8 @@ import (
 	"goprof/process"
 )
 
-// A survey notes all generated code of the JVM at once. Sightings notes code only when a thread was seen in it, and if
-// goprof has no CPU at that moment, the note comes too late. After a survey even a late walk can be proven, unless the
+// A survey notes all generated code of the JVM at once. Sightings notes code only when a thread is found in it, and if
+// goprof gets no CPU at that moment, the note is too late. After a survey even a late walk can be proven, unless the
 // thread was in code that was made later.
 
 const (
@@ -16,7 +16,8 @@ const (
 	mostSegments = 4 << 20  // segments of a heap that are read
 )
 
-// Survey notes all code in the code cache. It is called on the goroutine that walks. Without Sightings it does nothing.
+// Survey notes all code in the code cache. It must be called on the goroutine that walks. Without Sightings it does
+// nothing.
 func (vm *VM) Survey() {
 	if vm.sightings == nil {
 		return
@@ -64,7 +65,7 @@ func (s *survey) heap(h *codeHeap) {
 	s.note(h)
 }
 
-// note reads the beginnings of blocks, and keeps what is in use.
+// note reads the beginnings of blocks, and keeps the blocks in use.
 func (s *survey) note(h *codeHeap) {
 	s.ranges = s.ranges[:0]
 	for i, block := range s.blocks {

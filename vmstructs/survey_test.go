@@ -2,8 +2,8 @@ package vmstructs
 
 import "testing"
 
-// TestSurvey: after a survey all code is known, also what no thread was seen in. Other code that has come to its place
-// since is not, and what is gone is forgotten.
+// TestSurvey: after a survey all code is known, even if no thread was found in it. Other code that has got its address
+// since then is not known, and freed code is dropped.
 func TestSurvey(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		at := int64(0)
@@ -11,12 +11,12 @@ func TestSurvey(t *testing.T) {
 		changed := sample(w)
 		method := w.method(w.class("app/Other", ""), 1, "other", "()V", nil)
 		seg := uint64(4 + nmSegments)
-		for range surveyed { // more than are read at a time
+		for range surveyed { // more than one reading handles
 			w.block(seg, 1)
 			seg++
 		}
 		other := w.nmethod(seg, 79, []uint64{method}, nil, nil)
-		w.vm.Survey() // nobody takes notes
+		w.vm.Survey() // without Sightings
 		w.vm.NewSightings()
 		at = 1000
 		w.vm.Survey()

@@ -10,16 +10,16 @@ import (
 )
 
 // symbol is a name in the VM: a length and that many bytes of modified UTF-8 (oops/symbol.hpp). Symbols are counted and
-// freed, so the bytes are a fact to be proved.
+// freed, so the bytes are a fact that must be proven.
 type symbol struct {
 	text string
 	fact fact
 }
 
-// usualSymbol is how much the first read reads: most names are not longer.
+// usualSymbol is the number of bytes of the first read. Most names are not longer.
 const usualSymbol = 96
 
-// readSymbol reads the symbol at addr. It returns an error if the bytes are no name.
+// readSymbol reads the symbol at addr. It returns an error if the bytes are not a name.
 func (vm *VM) readSymbol(addr uint64) (symbol, error) {
 	l := &vm.l.method
 	if addr == 0 || addr%4 != 0 {
@@ -31,7 +31,7 @@ func (vm *VM) readSymbol(addr uint64) (symbol, error) {
 	vm.methods.symbol = slices.Grow(vm.methods.symbol[:0], bodyAt+usualSymbol)
 	buf := vm.methods.symbol[:bodyAt+usualSymbol]
 	if vm.near.Bytes(from, buf) != nil {
-		// The symbol may end right before memory that is not there.
+		// The symbol may end directly before unmapped memory.
 		if err := vm.near.Bytes(from, buf[:lengthAt+2]); err != nil {
 			return symbol{}, err
 		}
@@ -54,9 +54,9 @@ func (vm *VM) readSymbol(addr uint64) (symbol, error) {
 	return s, nil
 }
 
-// modifiedUTF8 converts the VM's encoding to valid UTF-8 (JVM specification, 4.4.7): zero takes two bytes, and a
-// character that needs a surrogate pair in UTF-16 is written as that pair, three bytes for each half. Bytes that are
-// not of this encoding become U+FFFD.
+// modifiedUTF8 converts the VM's encoding to valid UTF-8 (JVM specification, 4.4.7). In the VM's encoding zero takes
+// two bytes, and a character that needs a surrogate pair in UTF-16 is written as that pair, three bytes for each half.
+// Bytes that are not in this encoding become U+FFFD.
 func modifiedUTF8(b []byte) string {
 	if isASCII(b) {
 		return string(b)
@@ -80,9 +80,9 @@ func modifiedUTF8(b []byte) string {
 	return out.String()
 }
 
-// isModifiedUTF8 distinguishes a name from freed memory: a class may be unloaded before a walk has read its symbols,
-// and new content of that memory mostly has zeros. The JVM refuses class files with names that are not of this form
-// (classFileParser.cpp, verify_legal_utf8).
+// isModifiedUTF8 distinguishes a name from freed memory. A class may be unloaded before a walk has read its symbols,
+// and new contents of that memory usually include zeros. The JVM refuses class files with names that are not in this
+// encoding (classFileParser.cpp, verify_legal_utf8).
 func isModifiedUTF8(b []byte) bool {
 	for len(b) > 0 {
 		r, n := modifiedRune(b)
@@ -120,5 +120,5 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// cleanText makes valid UTF-8 of a C string.
+// cleanText converts a C string to valid UTF-8.
 func cleanText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

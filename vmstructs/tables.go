@@ -17,7 +17,7 @@ const (
 	maxStride    = 128
 	maxTextPage  = 2048 // pages that hold names
 	maxText      = 1024 // bytes of one name
-	maxUsualText = 256  // a name that starts this near to the end of a page may go on in the next page
+	maxUsualText = 256  // a name that starts this close to the end of a page may continue in the next page
 )
 
 // fieldName names a field as HotSpot's table does: by the C++ type and the field.
@@ -26,8 +26,8 @@ type fieldName struct{ typ, field string }
 // tableField is one entry of gHotSpotVMStructs (runtime/vmStructs.hpp, VMStructEntry).
 type tableField struct {
 	typ    string // C++ type of the field, may be empty
-	offset uint64 // in the object, for instance fields
-	addr   uint64 // of the value, for static fields
+	offset uint64 // of an instance field: the offset in the object
+	addr   uint64 // of a static field: the address of the value
 	static bool
 }
 
@@ -40,11 +40,11 @@ type tables struct {
 	longs  map[string]uint64
 }
 
-// tableShape has the names of the variables that HotSpot exports beside each array to say how it is laid out.
+// tableShape has the names of the variables with which HotSpot describes the layout of each array.
 type tableShape struct {
-	array   string   // variable that points at the first entry
-	stride  string   // variable that holds the size of an entry
-	offsets []string // variables that hold the offsets of the members, the name first
+	array   string   // variable that points to the first entry
+	stride  string   // variable with the size of an entry
+	offsets []string // variables with the offsets of the members, the name first
 }
 
 var tableShapes = [4]tableShape{
@@ -154,7 +154,7 @@ func readRawTable(m process.Memory, lookup func(string) (uint64, error), shape *
 	}
 	start, stride := values[0], values[1]
 	if start == 0 || stride == 0 {
-		return rawTable{}, ErrStarting // JDK 8 fills even the strides in at load time
+		return rawTable{}, ErrStarting // JDK 8 sets even the strides at load time
 	}
 	if stride > maxStride || stride%8 != 0 {
 		return rawTable{}, fmt.Errorf("%w: %s is %d", ErrBadTables, shape.stride, stride)
@@ -162,7 +162,7 @@ func readRawTable(m process.Memory, lookup func(string) (uint64, error), shape *
 	r := rawTable{stride: int(stride)}
 	for i, off := range values[2:] {
 		if off > stride-8 {
-			// The value of an int constant is four bytes, and so may end the entry.
+			// The value of an int constant has only four bytes, so it may be at the end of the entry.
 			if off > stride-4 || shape.array != "gHotSpotVMIntConstants" {
 				return rawTable{}, fmt.Errorf("%w: %s is %d", ErrBadTables, shape.offsets[i], off)
 			}
@@ -194,11 +194,11 @@ func readVariables(m process.Memory, lookup func(string) (uint64, error), symbol
 	return values, nil
 }
 
-// readUntilEnd reads entries from start until one has no name. It reads eight pages at a time, and page by page if
-// eight cannot be read: the memory behind the array need not be mapped.
+// readUntilEnd reads entries from start until one has no name. It reads eight pages at a time, or page by page if eight
+// cannot be read, because the memory after the array may be unmapped.
 func readUntilEnd(m process.Memory, start uint64, r *rawTable) ([]byte, error) {
 	var out []byte
-	done := 0 // entries that were looked at
+	done := 0 // entries that were checked
 	for next, pages := start, uint64(8); ; {
 		chunk := pages*pageSize - next%pageSize
 		old := len(out)
@@ -224,10 +224,10 @@ func readUntilEnd(m process.Memory, start uint64, r *rawTable) ([]byte, error) {
 
 const pageSize = 4096
 
-// textPages holds the pages of libjvm.so with the names. The linker puts all strings of a library together, so a few
+// textPages has the pages of libjvm.so with the names. The linker puts all strings of a library together, so a few
 // pages hold thousands of names.
 type textPages struct {
-	wanted []uint64 // page addresses, without duplicates that follow each other
+	wanted []uint64 // addresses of pages, without adjacent duplicates
 	addrs  []uint64 // sorted
 	bytes  []byte
 	ok     []bool
@@ -246,7 +246,7 @@ func (t *textPages) want(addr uint64) {
 	}
 }
 
-// read fetches all pages that are wanted, each once.
+// read reads all wanted pages, each once.
 func (t *textPages) read(m process.Memory) error {
 	slices.Sort(t.wanted)
 	t.addrs = slices.Compact(t.wanted)
@@ -255,7 +255,7 @@ func (t *textPages) read(m process.Memory) error {
 	}
 	t.bytes = make([]byte, len(t.addrs)*pageSize)
 	t.ok = make([]bool, len(t.addrs))
-	// Runs of pages become one range each.
+	// Adjacent pages become one range.
 	var ranges []process.Range
 	var first []int // index of the first page of each range
 	for i, addr := range t.addrs {
@@ -280,7 +280,7 @@ func (t *textPages) read(m process.Memory) error {
 	return nil
 }
 
-// str returns the C string at addr, which may go on in the following pages. ok is false if a page was not fetched.
+// str returns the C string at addr, which may continue in the following pages. ok is false if a page was not read.
 func (t *textPages) str(addr uint64) (string, bool) {
 	page, found := slices.BinarySearch(t.addrs, addr&^(pageSize-1))
 	if !found || !t.ok[page] {

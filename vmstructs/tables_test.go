@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	tableAt = 0x10000 // the place of fakeTables' arrays, one every 64 KB
+	tableAt = 0x10000 // the addresses of fakeTables' arrays, one every 64 KB
 	textAt  = 0x90000
 	varsAt  = 0xf0000
 )
@@ -39,7 +39,7 @@ func fakeTables() (*fakeTarget, func(string) (uint64, error)) {
 func TestReadTables(t *testing.T) {
 	f, lookup := fakeTables()
 	f.putString(textAt, "CodeBlob")
-	f.putString(textAt+pageSize-3, "_name") // this text runs into the next page
+	f.putString(textAt+pageSize-3, "_name") // this text continues in the next page
 	f.putString(textAt+0x20, "const char*")
 	f.putString(textAt+0x40, "_heaps")
 	f.putString(textAt+0x60, "CodeCache")
@@ -121,7 +121,7 @@ func TestHostileTables(t *testing.T) {
 	}
 }
 
-// TestUnreadableNames: an entry with an unreadable name is left out. The other entries count.
+// TestUnreadableNames: an entry with an unreadable name is left out, and the other entries are used.
 func TestUnreadableNames(t *testing.T) {
 	f, lookup := fakeTables()
 	f.putString(textAt, "int")

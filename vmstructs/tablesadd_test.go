@@ -12,8 +12,7 @@ import (
 	"goprof/testdata/fuzzseed"
 )
 
-// TestAddTables adds the tables of the JVMs that run here to testdata/tables.txt.gz, if it has none of their
-// release:
+// TestAddTables adds the tables of the installed JVMs to testdata/tables.txt.gz, if it has none of their release:
 //
 //	GOPROF_SEEDS=1 GOPROF_JDKS=$(scripts/jdks.sh 28) go test ./vmstructs -run AddTables
 func TestAddTables(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// jdkTables are the tables of one real JVM, as kept in testdata/tables.txt.gz.
+// jdkTables are the tables of one real JVM, from testdata/tables.txt.gz.
 type jdkTables struct {
 	name string // "x86_64-17"
 	tab  *tables
@@ -26,10 +26,10 @@ func (j jdkTables) major(t testing.TB) int {
 	return n
 }
 
-// staticsAt is the place of the fake static variables, one every 16 bytes.
+// staticsAt is the address of the fake static variables, one every 16 bytes.
 const staticsAt = 0x7f0000100000
 
-// parsedTables are what loadTables has read: parsing takes 50 ms, and some twenty tests use the result.
+// parsedTables caches the result of loadTables: parsing takes 50 ms, and about twenty tests use the result.
 var parsedTables []jdkTables
 
 // loadTables reads the tables of real JVMs. The caller may change them.
@@ -59,7 +59,7 @@ func dumpedTables(t testing.TB) []jdkTables {
 	return parseDumps(t, z)
 }
 
-// someTables serve tests that go through every field of each table: all tables, or each fourth one in make quick.
+// someTables returns tables for tests that go through every field: all tables, or each fourth one in make quick.
 func someTables(t testing.TB) (some []jdkTables) {
 	t.Helper()
 	for i, j := range loadTables(t) {
@@ -70,7 +70,7 @@ func someTables(t testing.TB) (some []jdkTables) {
 	return some
 }
 
-// parseDumps reads what writeTables writes.
+// parseDumps reads the output of writeTables.
 func parseDumps(t testing.TB, r io.Reader) []jdkTables {
 	t.Helper()
 	var all []jdkTables
@@ -118,8 +118,7 @@ func parseDumps(t testing.TB, r io.Reader) []jdkTables {
 	return all
 }
 
-// TestTablesOfTested: there are tables of every release that goprof is tested on. On arm64 they differ in sizes
-// only.
+// TestTablesOfTested: there are tables of every tested release. On arm64 they differ only in sizes.
 func TestTablesOfTested(t *testing.T) {
 	all := loadTables(t)
 	for _, r := range tested() {
@@ -130,7 +129,7 @@ func TestTablesOfTested(t *testing.T) {
 	}
 }
 
-// TestEveryJDKHasAllCapabilities: goprof misses nothing in any JDK that it is tested on, on either CPU.
+// TestEveryJDKHasAllCapabilities: no tested JDK lacks a capability, on either CPU.
 func TestEveryJDKHasAllCapabilities(t *testing.T) {
 	for _, j := range loadTables(t) {
 		t.Run(j.name, func(t *testing.T) {
@@ -145,8 +144,8 @@ func TestEveryJDKHasAllCapabilities(t *testing.T) {
 	}
 }
 
-// TestResolvedOffsets pins offsets that differ between releases. The values come from a field-by-field reading of
-// the same JVMs and their debugger.
+// TestResolvedOffsets checks offsets that differ between releases. The expected values were read field by field from
+// the same JVMs, and from their debugger.
 func TestResolvedOffsets(t *testing.T) {
 	type want struct{ name, poolLength, level, anchor, osThread, poolFile int }
 	rows := map[string]want{
@@ -181,7 +180,7 @@ func TestResolvedOffsets(t *testing.T) {
 	}
 }
 
-// TestMissingFieldsCostTheirCapability: if a JVM lacks a field, everything that does without the field works.
+// TestMissingFieldsCostTheirCapability: if a JVM lacks a field, everything else works that does not need the field.
 func TestMissingFieldsCostTheirCapability(t *testing.T) {
 	for _, c := range []struct{ typ, field, capability string }{
 		{"JavaThread", "_anchor", capAnchors},
@@ -205,7 +204,7 @@ func TestMissingFieldsCostTheirCapability(t *testing.T) {
 	}
 }
 
-// TestHugeEntriesAreNotRead: the target says how large an array's entry is, and it may lie.
+// TestHugeEntriesAreNotRead: the target's size of an array's entries may be false.
 func TestHugeEntriesAreNotRead(t *testing.T) {
 	for typ, lost := range map[string]string{
 		"JVMFlag":             capFlags + ": sizeof JVMFlag",

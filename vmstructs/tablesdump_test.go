@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// writeTables writes the tables of a JVM as lines of words between tabs. It leaves out the addresses of static
-// fields, which differ from run to run.
+// writeTables writes the tables of a JVM as lines of words between tabs. It leaves out the addresses of static fields,
+// which differ in each run.
 func writeTables(w io.Writer, j jdkTables) {
 	fmt.Fprintf(w, "jdk\t%s\n", j.name)
 	var lines []string
@@ -35,7 +35,6 @@ func writeTables(w io.Writer, j jdkTables) {
 	fmt.Fprintln(w, strings.Join(lines, "\n"))
 }
 
-// TestWriteTables: reading gives back what was written.
 func TestWriteTables(t *testing.T) {
 	for _, j := range loadTables(t) {
 		var b bytes.Buffer

@@ -11,8 +11,8 @@ import (
 	"goprof/process"
 )
 
-// Thread is a JavaThread: a thread that can run Java. The collector's threads and the VM thread are not JavaThreads;
-// compiler threads are.
+// Thread is a JavaThread: a thread that can run Java. Compiler threads are JavaThreads. The collector's threads and the
+// VM thread are not.
 type Thread struct {
 	Addr      uint64
 	NSTID     int // in the JVM's innermost pid namespace; 0: not started or ended
@@ -20,16 +20,17 @@ type Thread struct {
 	StackBase uint64 // the high end
 	StackSize uint64
 	Compiler  bool
-	Pthread   uint64 // its pthread_t, 0 if that is not known
+	Pthread   uint64 // its pthread_t, 0 if not known
 
-	obj uint64 // JavaThread::_threadObj, as it stands there
+	obj uint64 // the value of JavaThread::_threadObj
 }
 
 const (
 	maxThreads   = 1 << 18
 	maxStackSize = 1 << 40
 	maxVtables   = 256
-	// maxNamesAsked bounds the threads of a list whose names isCompiler reads: a damaged list may have a million vtables.
+	// maxNamesAsked bounds the threads of a list whose names isCompiler reads, because a damaged list may have a million
+	// vtables.
 	maxNamesAsked = 64
 	threadBatch   = 64 // threads that are read with one call
 )
@@ -38,13 +39,13 @@ type threadCache struct {
 	ptrs     []byte
 	raw      []byte
 	ranges   []process.Range
-	compiler map[uint64]bool // vtables: of CompilerThread or not
-	asked    int             // how many names isCompiler has read for this list
+	compiler map[uint64]bool // by vtable: whether it is CompilerThread's
+	asked    int             // the number of names that isCompiler has read for this list
 }
 
 func (c *threadCache) init() { c.compiler = map[uint64]bool{} }
 
-// Threads lists the Java threads. It leaves out threads that end meanwhile.
+// Threads lists the Java threads. It leaves out threads that end during the reading.
 func (vm *VM) Threads() ([]Thread, error) {
 	l := &vm.l.thread
 	if vm.lacks(capThreads) {
@@ -98,7 +99,7 @@ func (vm *VM) threadPointers() ([]byte, error) {
 	return ptrs, nil
 }
 
-// readThreads reads the threads that ptrs points at, some with each call.
+// readThreads reads the threads to which ptrs points, several with each call.
 func (vm *VM) readThreads(ptrs []byte) ([]Thread, error) {
 	l := &vm.l.thread
 	size := l.end - int(l.begin)
@@ -133,7 +134,8 @@ func (vm *VM) readThreads(ptrs []byte) ([]Thread, error) {
 	return out, nil
 }
 
-// parseThread reads a thread from the bytes from layout.begin on. NSTID holds the OSThread's address for readTIDs.
+// parseThread reads a thread from its bytes, which begin at layout.begin. NSTID temporarily has the OSThread's address,
+// for readTIDs.
 func (vm *VM) parseThread(addr uint64, b []byte) Thread {
 	l := &vm.l.thread
 	t := Thread{
@@ -152,7 +154,7 @@ func (vm *VM) parseThread(addr uint64, b []byte) Thread {
 	return t
 }
 
-// readTIDs replaces the OSThreads' addresses in threads by the thread ids, and reads each thread's pthread_self.
+// readTIDs replaces the OSThreads' addresses in threads with the thread ids, and reads each thread's pthread_self.
 func (vm *VM) readTIDs(threads []Thread) {
 	c, l := &vm.threads, &vm.l.thread
 	c.ranges = c.ranges[:0]
@@ -180,7 +182,7 @@ func (vm *VM) readTIDs(threads []Thread) {
 	}
 }
 
-// linkedThreads follows Threads::_thread_list, as JDK 8 and 9 have it.
+// linkedThreads follows Threads::_thread_list of JDK 8 and 9.
 func (vm *VM) linkedThreads() ([]Thread, error) {
 	l := &vm.l.thread
 	next, err := vm.mem.Ptr(l.head)
@@ -192,39 +194,39 @@ func (vm *VM) linkedThreads() ([]Thread, error) {
 		seen[next] = true
 		addrs = append(addrs, next)
 		if next, err = vm.mem.Ptr(next + uint64(l.next)); err != nil {
-			break // that thread has just ended, so the rest of the list is lost
+			break // that thread has just ended, so the rest of the list cannot be found
 		}
 	}
 	ptrs := vm.threads.ptrs[:0]
-	for _, addr := range slices.Backward(addrs) { // the oldest first, as later releases have it
+	for _, addr := range slices.Backward(addrs) { // the oldest first, as in later releases
 		ptrs = binary.LittleEndian.AppendUint64(ptrs, addr)
 	}
 	vm.threads.ptrs = ptrs
 	return vm.readThreads(ptrs)
 }
 
-// isCompiler recognises compiler threads by their vtable. A vtable is CompilerThread's if the first thread that has it
-// has a compiler's name. The oldest threads come first, so no thread of the program can pass for a compiler thread by
-// its name.
+// isCompiler recognises compiler threads by their vtable. A vtable is CompilerThread's if the first thread with it has
+// a compiler's name. The oldest threads come first, so no thread of the program can pretend by its name to be a
+// compiler thread.
 func (vm *VM) isCompiler(t Thread, vtable uint64) bool {
 	c := &vm.threads
 	if is, ok := c.compiler[vtable]; ok {
 		return is
 	}
 	if c.asked++; c.asked > maxNamesAsked {
-		return false // ask again
+		return false // try again next time
 	}
 	name, err := vm.ThreadName(t)
 	is := strings.Contains(name, "CompilerThread")
 	switch {
 	case errors.Is(err, ErrMoved) && name != "": // the name was read during a collection
-		return is // ask again
+		return is // try again next time
 	case errors.Is(err, ErrMoved):
-		// Reading .symtab of libjvm.so takes tens of milliseconds. The vtable is behind offset-to-top and type info (Itanium
-		// C++ ABI, 2.5.2).
+		// Reading .symtab of libjvm.so takes tens of milliseconds. The functions of a vtable follow offset-to-top and type
+		// info (Itanium C++ ABI, 2.5.2).
 		sym, err := vm.t.Global(libjvm, "_ZTV14CompilerThread")
 		if err != nil {
-			return false // ask again
+			return false // try again next time
 		}
 		is = vtable == sym+16
 	case err != nil:

@@ -2,8 +2,8 @@ package vmstructs
 
 import "fmt"
 
-// ThreadState is JavaThreadState (utilities/globalDefinitions.hpp), the VM's state of a thread. Up to 27 the VM has
-// these numbers. An odd number is a transition from the state before it to another.
+// ThreadState is JavaThreadState (utilities/globalDefinitions.hpp), the VM's state of a thread. The numbers are those
+// of the VM up to 27. An odd number is a transition from the state before it to another.
 type ThreadState int32
 
 const (
@@ -13,7 +13,7 @@ const (
 	StateInJava   ThreadState = 8
 	StateBlocked  ThreadState = 10
 
-	// otherState is added to a number that stands for no state.
+	// otherState is added to a number without a state.
 	otherState ThreadState = 1 << 16
 )
 
@@ -28,7 +28,7 @@ func (s ThreadState) String() string {
 		name = "in VM"
 	case StateInJava:
 		name = "in Java"
-	case StateBlocked: // for a lock, a time, a safepoint, whatever (_thread_blocked)
+	case StateBlocked: // for a lock, a time, a safepoint or anything else (_thread_blocked)
 		name = "waiting"
 	default:
 		return fmt.Sprintf("state %d", int32(s&^otherState))
@@ -39,8 +39,8 @@ func (s ThreadState) String() string {
 	return name
 }
 
-// stateNumbers maps a JVM's numbers of states: 28 has other numbers, and no transitions. It is nil if the numbers are
-// those of ThreadState.
+// stateNumbers maps a JVM's numbers of states, because 28 has other numbers, and no transitions. It is nil if the
+// numbers are those of ThreadState.
 type stateNumbers map[int32]ThreadState
 
 func (r *resolver) stateNumbers() stateNumbers {
@@ -57,7 +57,7 @@ func (r *resolver) stateNumbers() stateNumbers {
 	return own
 }
 
-// of returns the state of one of the JVM's numbers.
+// of returns the state for one of the JVM's numbers.
 func (n stateNumbers) of(number int32) ThreadState {
 	if n == nil {
 		return ThreadState(number)

@@ -20,7 +20,7 @@ func (w *world) thread(tid uint32, state ThreadState) uint64 {
 	return at
 }
 
-// list makes these threads the JVM's list of threads.
+// list makes a list of these threads, as the JVM's list of threads.
 func (w *world) list(threads ...uint64) {
 	l := &w.l.thread
 	if l.list == 0 {
@@ -42,7 +42,7 @@ func (w *world) list(threads ...uint64) {
 func TestThreadsOfEveryJDK(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		var at []uint64
-		for i := range uint32(100) { // more threads than one read takes
+		for i := range uint32(100) { // more threads than one call reads
 			at = append(at, w.thread(1000+i, StateBlocked))
 		}
 		w.list(at...)
@@ -64,7 +64,7 @@ func TestHostileThreadLists(t *testing.T) {
 		a, b := w.thread(1, StateInJava), w.thread(2, StateInNative)
 		l := &w.l.thread
 		w.list(a, 0xdead00000, b)
-		if l.list == 0 { // a linked list that runs in a circle
+		if l.list == 0 { // a circular linked list
 			w.put64(b+uint64(l.next), a)
 			w.put64(a+uint64(l.next), b)
 		}
@@ -112,7 +112,7 @@ func TestAnchors(t *testing.T) {
 	})
 }
 
-// sideOf copies the part of a JavaThread that the sampler copies in the pause. It returns nil if it cannot.
+// sideOf copies the part of a JavaThread that the sampler copies in the pause. It returns nil if that fails.
 func sideOf(vm *VM, thread uint64) []byte {
 	from, size := vm.Side()
 	side := make([]byte, size)
@@ -122,8 +122,8 @@ func sideOf(vm *VM, thread uint64) []byte {
 	return side
 }
 
-// TestTrapPC: the pc of a trap comes out of the copy that was taken in the pause. Older recordings have the copy
-// without it.
+// TestTrapPC: the pc of a trap comes from the copy that was made in the pause. The copies in older recordings do not
+// have it.
 func TestTrapPC(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		at := w.thread(7, StateInJava)
@@ -187,7 +187,7 @@ func TestVFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.put32(array+uint64(l.frames), 1<<30)
-		// The copy from the pause counts, whatever memory holds by now. The copy must be complete.
+		// The copy from the pause is used, whatever the memory has now. The copy must be complete.
 		snap := &process.Snapshot{SideAddr: th + begin, Side: side(), Followed: followed, RunsOn: true}
 		if got, err := w.vm.VFrames(snap); err != nil || tell(got.Frames) != "app.Main.outer:6:12 < app.Main.outer:3:10" {
 			t.Errorf("copied: %s %v", tell(got.Frames), err)
@@ -220,7 +220,7 @@ func TestThreadStateNames(t *testing.T) {
 	}
 }
 
-// TestStateNumbers: JDK 28 numbers the states of threads anew. A number without a name is no state.
+// TestStateNumbers: JDK 28 has new numbers for the states of threads. A number without a name is not a state.
 func TestStateNumbers(t *testing.T) {
 	old := (&resolver{t: &tables{ints: map[string]int32{"_thread_new": 2, "_thread_in_native": 4, "_thread_in_vm": 6,
 		"_thread_in_Java": 8, "_thread_blocked": 10}}}).stateNumbers()

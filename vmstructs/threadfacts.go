@@ -2,27 +2,27 @@ package vmstructs
 
 import "cmp"
 
-// ThreadFacts has a java.lang.Thread's other fields, beside name and state.
+// ThreadFacts has fields of a java.lang.Thread other than name and state.
 type ThreadFacts struct {
 	ID       int64 // Thread.threadId(), 0: not known
 	Daemon   bool
 	Priority int // 1 to 10, 0: not known
-	// System says that the thread belongs to the JDK or the JVM: its thread group is "system", the topmost one, or that of
-	// jdk.internal.misc.InnocuousThread right below. An application's threads are in "main" or below.
+	// System: the thread belongs to the JDK or the JVM. Its thread group is "system", the topmost one, or that of
+	// jdk.internal.misc.InnocuousThread directly below. An application's threads are in "main" or below.
 	System bool
 }
 
 // factFields has the offsets of these fields, 0 if there is no such field.
 type factFields struct {
-	daemon, priority, group uint64 // Thread up to 18, Thread.FieldHolder since (java/lang/Thread.java)
+	daemon, priority, group uint64 // Thread up to 18, Thread.FieldHolder since 19 (java/lang/Thread.java)
 	parent, groupName       uint64 // ThreadGroup
 }
 
-// innocuousGroup is the group of the JDK's threads that have no rights of the application
+// innocuousGroup is the group of threads of the JDK that have no rights of the application
 // (jdk/internal/misc/InnocuousThread.java).
 const innocuousGroup = "InnocuousThreadGroup"
 
-// findFacts takes these offsets out of the fields of Thread or Thread.FieldHolder.
+// findFacts returns these offsets from the fields of Thread or Thread.FieldHolder.
 func (vm *VM) findFacts(fields map[string]uint64) factFields {
 	f := factFields{daemon: fields["daemon"], priority: fields["priority"], group: fields["group"]}
 	if group, err := vm.classFields(vm.l.oops.groupKlass); err == nil {
@@ -31,8 +31,8 @@ func (vm *VM) findFacts(fields map[string]uint64) factFields {
 	return f
 }
 
-// ThreadFacts reads the java.lang.Thread of t. Afterwards it follows the references once more. If a collector has moved
-// an object meanwhile, the error is ErrMoved.
+// ThreadFacts reads the java.lang.Thread of t. Afterwards it follows the references again. If a collector has moved an
+// object in between, the error is ErrMoved.
 func (vm *VM) ThreadFacts(t Thread) (f ThreadFacts, err error) {
 	since := vm.heapMoment()
 	way, err := vm.wayToFacts(t)
@@ -67,7 +67,7 @@ func (vm *VM) ThreadFacts(t Thread) (f ThreadFacts, err error) {
 	return f, nil
 }
 
-// wayToFacts has the addresses of a thread's object, the holder of its fields and its group.
+// wayToFacts has the addresses of a thread's object, of the holder of its fields, and of its group.
 type wayToFacts struct {
 	thread, holder, group uint64
 	system                bool
@@ -98,7 +98,7 @@ func (vm *VM) wayToFacts(t Thread) (w wayToFacts, err error) {
 	return w, err
 }
 
-// systemGroup reports whether a ThreadGroup is the topmost one, or innocuousGroup right below that.
+// systemGroup reports whether a ThreadGroup is the topmost one, or innocuousGroup directly below that.
 func (vm *VM) systemGroup(group uint64) (bool, error) {
 	f := &vm.java.facts
 	parent, err := vm.oopAt(group + f.parent)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestThreadFacts: what java.lang.Thread tells of a thread. Its group tells the JDK's own threads. If a collector
-// moves an object while goprof reads it, goprof tells nothing.
+// TestThreadFacts: the facts of a java.lang.Thread. The JDK's own threads are recognised by their group. If a collector
+// moves an object during the reading, there are no facts.
 func TestThreadFacts(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		th, _ := w.namedThread("Common-Cleaner")
@@ -48,7 +48,6 @@ func TestThreadFacts(t *testing.T) {
 	})
 }
 
-// group makes a java.lang.ThreadGroup.
 func (w *world) group(parent uint64, name string) uint64 {
 	j := &w.vm.java
 	group, str, chars := w.alloc(64), w.alloc(64), w.alloc(64)

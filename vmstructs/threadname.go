@@ -10,14 +10,14 @@ import (
 	"goprof/process"
 )
 
-// javaFields has the offsets of fields of java.lang.Thread and String, 0 if there is no such field. The first question
-// finds them.
+// javaFields has the offsets of fields of java.lang.Thread and String, 0 if there is no such field. They are found at
+// their first use.
 type javaFields struct {
 	done bool
 	heap heapModel
 
 	name, eetop  uint64 // Thread
-	tid          uint64 // Thread, 0 if it is not there
+	tid          uint64 // Thread, 0 if missing
 	status       uint64 // Thread (up to 18) or Thread.FieldHolder
 	holder       uint64 // Thread: its FieldHolder, 0 if there is none
 	blocker      uint64 // Thread: parkBlocker
@@ -72,7 +72,7 @@ func (vm *VM) readJavaFields() error {
 	return nil
 }
 
-// classFields maps the fields of the class to which the variable at addr points to their offsets. No instance field is
+// classFields returns the offsets of the fields of a class, to which the variable at addr points. No instance field is
 // at 0.
 func (vm *VM) classFields(addr uint64) (map[string]uint64, error) {
 	if addr == 0 {
@@ -98,7 +98,7 @@ func (vm *VM) classFields(addr uint64) (map[string]uint64, error) {
 	return m, nil
 }
 
-// threadObject returns the java.lang.Thread of t. The object's field eetop must point back at t: it does not if the
+// threadObject returns the java.lang.Thread of t. The object's field eetop must point back to t. It does not if the
 // thread has ended, or if the object was moved.
 func (vm *VM) threadObject(t Thread) (uint64, error) {
 	if err := vm.readJavaFields(); err != nil {
@@ -108,7 +108,7 @@ func (vm *VM) threadObject(t Thread) (uint64, error) {
 	var err error
 	switch {
 	case t.obj == 0:
-		return 0, ErrBadThread // it has no object yet, or no longer
+		return 0, ErrBadThread // it has no object yet, or not any more
 	case vm.l.thread.objHandle:
 		obj, err = vm.wideOopAt(t.obj) // an OopHandle: a pointer to the reference
 	default:
@@ -139,10 +139,10 @@ func (vm *VM) moved(err error) error {
 	return err
 }
 
-// ThreadName returns the name that Java gave a thread. Threads run and collectors work meanwhile. So ThreadName follows
-// the references to the characters once more afterwards. If they now lead elsewhere, the bytes may belong to another
-// object, and the error is ErrMoved. If a collection has stopped the threads meanwhile, the references may have been
-// wrong both times: then the name comes with ErrMoved, and FitsComm may confirm it.
+// ThreadName returns the name that Java gave a thread. Threads and collectors run during the reading. So ThreadName
+// follows the references to the characters again afterwards. If they then lead elsewhere, the bytes may belong to
+// another object, and the error is ErrMoved. If a collection has stopped the threads in between, the references may
+// have been wrong both times. Then the name is returned with ErrMoved, and FitsComm may confirm it.
 func (vm *VM) ThreadName(t Thread) (string, error) {
 	since := vm.heapMoment()
 	way, err := vm.wayToName(t)
@@ -162,17 +162,17 @@ func (vm *VM) ThreadName(t Thread) (string, error) {
 	return name, nil
 }
 
-// maxComm is how many bytes the kernel keeps of a thread's name (TASK_COMM_LEN, with a zero).
+// maxComm is the number of bytes of a thread's name that the kernel keeps (TASK_COMM_LEN, which includes a zero).
 const maxComm = 15
 
-// FitsComm reports whether the kernel's short name can be that of a thread with this name. HotSpot gives the kernel the
+// FitsComm reports whether the kernel's short name may be that of a thread with this name. HotSpot gives the kernel the
 // first 15 bytes. Since 26 it shortens a longer name to its first 7 bytes, two dots and its last 6 bytes (os_linux.cpp,
 // os::set_native_thread_name).
 func FitsComm(name, comm string) bool {
 	if len(name) <= maxComm {
 		return name == comm
 	}
-	if len(comm) < maxComm-utf8.UTFMax { // less than a whole character may be missing
+	if len(comm) < maxComm-utf8.UTFMax { // only a part of a character may be missing
 		return false
 	}
 	if strings.HasPrefix(name, comm) {
@@ -182,8 +182,8 @@ func FitsComm(name, comm string) bool {
 	return cut && strings.HasPrefix(name, begin) && strings.HasSuffix(name, end)
 }
 
-// ThreadID returns Thread.threadId(), getId() in older releases. It checks the object again afterwards: a collector may
-// have moved another object there.
+// ThreadID returns Thread.threadId(), or getId() in older releases. It checks the object again afterwards, because a
+// collector may have moved another object there.
 func (vm *VM) ThreadID(t Thread) (int64, error) {
 	obj, err := vm.threadObject(t)
 	if err != nil {
@@ -202,7 +202,8 @@ func (vm *VM) ThreadID(t Thread) (int64, error) {
 	return int64(id), nil
 }
 
-// wayToName has the addresses of a thread's object, its name, and the characters of the name; 0 if there is no name.
+// wayToName has the addresses of a thread's object, of its name, and of the characters of the name; 0 if there is no
+// name.
 type wayToName struct{ thread, name, chars uint64 }
 
 func (vm *VM) wayToName(t Thread) (w wayToName, err error) {
@@ -216,8 +217,8 @@ func (vm *VM) wayToName(t Thread) (w wayToName, err error) {
 	return w, err
 }
 
-// charsOf reads the characters of the java.lang.String at str from its array: in 8 an array of chars, since 9 an array
-// of bytes, Latin-1 or UTF-16 by String.coder (0 or 1).
+// charsOf reads the characters of the java.lang.String at str from its array. In 8 this is an array of chars. Since 9
+// it is an array of bytes, in Latin-1 or UTF-16 by String.coder (0 or 1).
 func (vm *VM) charsOf(str, array uint64) (string, error) {
 	j := &vm.java
 	n, err := vm.mem.U32(array + j.heap.arrayLength)
@@ -279,8 +280,8 @@ var threadStatuses = map[uint32]string{
 }
 
 // ThreadStatus returns a thread's state in java.lang.Thread: RUNNABLE, BLOCKED, WAITING, TIMED_WAITING (both in
-// Object.wait), PARKED, TIMED_PARKED, SLEEPING. The error is ErrMoved if a collection has stopped the threads
-// meanwhile.
+// Object.wait), PARKED, TIMED_PARKED, SLEEPING. The error is ErrMoved if a collection has stopped the threads during
+// the reading.
 func (vm *VM) ThreadStatus(t Thread) (string, error) {
 	since := vm.heapMoment()
 	obj, err := vm.threadObject(t)

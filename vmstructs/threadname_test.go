@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// namedThread makes a thread. Its object, its name and the characters lie in memory of their own.
+// namedThread makes a thread. Its object, its name and the characters are at different addresses.
 func (w *world) namedThread(name string) (th Thread, chars uint64) {
 	j := &w.vm.java
 	j.done, j.name, j.eetop, j.value, j.coder = true, 16, 24, 16, 28
@@ -26,7 +26,7 @@ func (w *world) namedThread(name string) (th Thread, chars uint64) {
 	return th, chars
 }
 
-// TestNameThatIsMoved: a collector moves the name. Something else comes to lie there, right before goprof reads the
+// TestNameThatIsMoved: a collector moves the name, and something else gets its address, right before goprof reads the
 // characters.
 func TestNameThatIsMoved(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
@@ -55,7 +55,7 @@ func TestNameThatIsMoved(t *testing.T) {
 	})
 }
 
-// TestThreadID: the number of a thread. If a collector moves the object while goprof reads it, there is no number.
+// TestThreadID: the number of a thread. If a collector moves the object during the reading, there is no number.
 func TestThreadID(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		th, _ := w.namedThread("main")
@@ -82,7 +82,8 @@ func TestThreadID(t *testing.T) {
 	})
 }
 
-// TestNameInACollection: a collection moves objects while a name is read. The name comes with an error that says so.
+// TestNameInACollection: a collection moves objects while a name is read. The name is returned with an error that
+// reports that.
 func TestNameInACollection(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		th, _ := w.namedThread("main")
@@ -97,8 +98,8 @@ func TestNameInACollection(t *testing.T) {
 	})
 }
 
-// TestCompilerInACollection: also during a collection, a compiler thread counts as one. A thread with another name
-// does not.
+// TestCompilerInACollection: a compiler thread is also recognised during a collection. A thread with another name is
+// not.
 func TestCompilerInACollection(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		compiler, _ := w.namedThread("C2 CompilerThread0")
@@ -116,8 +117,8 @@ func TestCompilerInACollection(t *testing.T) {
 	})
 }
 
-// TestStatusInACollection: during a collection, references may lead elsewhere. goprof does not tell what it found
-// behind them.
+// TestStatusInACollection: during a collection, references may lead elsewhere. goprof does not report a status that it
+// found through them.
 func TestStatusInACollection(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		th, _ := w.namedThread("main")
@@ -157,7 +158,7 @@ func TestFitsComm(t *testing.T) {
 		{"a-pool-of-workers-1", "a-pool-..kers-1", true},
 		{"a-pool-of-workers-1", "a-pool-..kers-2", false},
 		{"a-pool-of-workers-1", "a", false},
-		{"Arbeiter für Große", "Arbeiter für ", true}, // without half of the next character
+		{"Arbeiter für Große", "Arbeiter für ", true}, // without the first half of the next character
 		{"main", "java", false},
 	} {
 		if got := FitsComm(c.name, c.comm); got != c.want {

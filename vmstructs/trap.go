@@ -1,21 +1,21 @@
 package vmstructs
 
-// Compiled code that cannot continue calls the uncommon trap. The only argument is a request, a negative number, whose
-// complement has the action in its lower bits and the reason above (runtime/deoptimization.hpp, make_trap_request).
+// Compiled code that cannot continue calls the uncommon trap. The only argument is a request, a negative number. Its
+// complement has the action in its lower bits and the reason above them (runtime/deoptimization.hpp,
+// make_trap_request).
 
-// TrapReason is the reason of an uncommon trap.
 type TrapReason uint8
 
 const (
-	NoTrap       TrapReason = iota // the number is no request
+	NoTrap       TrapReason = iota // the number is not a request
 	TrapNull                       // a reference is null, or is not
 	TrapRange                      // an index is out of bounds
-	TrapClass                      // an object's class is not what profiles have led to expect
+	TrapClass                      // an object's class is not the one that profiles have predicted
 	TrapDivision                   // by zero
 	TrapBranch                     // a branch is taken that was never taken before
 	TrapOther
-	// TrapBeforeLoop is a check before a loop, for all rounds at once. It has the record of the loop's beginning, not of
-	// the bytecode that needs the check.
+	// TrapBeforeLoop is a check before a loop, for all iterations at once. It has the record of the loop's beginning, not
+	// of the bytecode that needs the check.
 	TrapBeforeLoop
 )
 
@@ -34,7 +34,7 @@ func (vm *VM) TrapReason(request int32) TrapReason {
 	return TrapOther
 }
 
-// trapLayout: how a request is made, and the numbers of reasons by bit.
+// trapLayout has the form of a request, and the numbers of reasons by bit.
 type trapLayout struct {
 	shift, bits uint8
 	reasons     [TrapBeforeLoop + 1]uint64
@@ -52,7 +52,7 @@ var trapReasons = [TrapBeforeLoop + 1][]string{
 }
 
 func (r *resolver) trap() trapLayout {
-	// The shift is the same in all releases. 8 does not export it, nor that it has five bits for the reason.
+	// The shift is the same in all releases. 8 does not export it, nor the five bits for the reason.
 	var l trapLayout
 	l.shift = uint8(r.int("Deoptimization::_reason_shift", 3)) & 31
 	l.bits = uint8(r.int("Deoptimization::_reason_bits", 5)) & 7

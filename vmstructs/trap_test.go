@@ -2,8 +2,8 @@ package vmstructs
 
 import "testing"
 
-// TestTrapReason: requests as compiled code has them, of JDKs with different numbers of reasons. The action is in the
-// lower three bits.
+// TestTrapReason: requests of compiled code, of JDKs with different numbers of reasons. The action is in the lower
+// three bits.
 func TestTrapReason(t *testing.T) {
 	reasons := map[string]int32{"null_check": 1, "range_check": 3, "class_check": 4, "div0_check": 15, "predicate": 17,
 		"unstable_if": 23, "unstable_fused_if": 24}

@@ -11,15 +11,15 @@ import (
 	"goprof/process"
 )
 
-// A JVM of an unknown release exports tables that differ from those that goprof knows. Each entry that goprof uses
-// is taken away, renamed, made narrower or put elsewhere, one at a time, in every release. Then goprof either
-// refuses the JVM and names the entry, or tells which capability is lost. Whatever it still answers is the truth.
+// A JVM of an unknown release exports tables that differ from the known ones. In every release, each entry that goprof
+// uses is removed, renamed, made narrower or moved, one at a time. Then goprof either refuses the JVM and names the
+// entry, or reports which capability is missing. All results that it still returns are true.
 
 // mutation is a way in which an entry of a table differs from the known one.
 type mutation struct {
 	name  string
 	apply func(t *tables, n fieldName)
-	// told: goprof must say that a capability is lost.
+	// told: goprof must report that a capability is missing.
 	told bool
 }
 
@@ -63,7 +63,7 @@ var mutations = []mutation{
 	}, false},
 }
 
-// notTold are fields that no user would miss: other fields serve, or the walk does without.
+// notTold are fields whose absence no user notices: other fields replace them, or the walk does not need them.
 var notTold = []string{
 	"MethodData._data[0]", "MethodData._method", // only guesses are worse
 	"JavaThread._next", "Threads._thread_list", "ThreadsSMRSupport._java_thread_list", "ThreadsList._length",
@@ -73,49 +73,49 @@ var notTold = []string{
 	"nmethod._entry_point", "nmethod._entry_offset", "nmethod._osr_entry_point", "nmethod._stub_offset",
 	"CodeBlob._kind", "CodeBlob._data_offset", "CodeBlob._relocation_size", "CompiledMethod._deopt_mh_handler_begin",
 	"nmethod._deopt_mh_handler_offset", "nmethod._deoptimize_mh_offset",
-	"Array<u1>._data", "Array<u2>._data", // these belong to the other way to list the fields of a class
+	"Array<u1>._data", "Array<u2>._data", // these belong to the other form of a class's list of fields
 	"Symbol._vm_symbols[0]", "JDK_Version._current", "JDK_Version._major",
 	"PerfMemory._start", "PerfMemory._capacity", // without these, old snapshots are lost, and counted (age.go)
-	"OSThread._pthread_id", // threads that wait have no span, and the account says so
+	"OSThread._pthread_id", // threads that wait have no span, and the account reports that
 	"OopHandle._obj", "ContinuationEntry._return_pc", "JavaThread._cont_entry",
 	"ObjectMonitor._stack_locker",                           // without it, some owners are not known
-	"Klass._super_check_offset", "Klass._primary_supers[0]", // one proof less that an object's class is one
-	// Without these, it is not known whether the JVM has given its compilers up: Health.GaveUp says so.
+	"Klass._super_check_offset", "Klass._primary_supers[0]", // one proof less that an object's class is a class
+	// Without these, it is not known whether the JVM has turned its compilers off, and Health.GaveUp reports that.
 	"JVMFlag._flags", "Flag._flags",
 }
 
-// clone are tables that a test may change.
+// clone returns a copy of the tables that a test may change.
 func (t *tables) clone() *tables {
 	return &tables{maps.Clone(t.fields), maps.Clone(t.sizes), maps.Clone(t.ints), maps.Clone(t.longs)}
 }
 
-// withFields are the tables with a list of fields that a test may change.
+// withFields returns a copy of the tables whose fields a test may change.
 func (t *tables) withFields() *tables { return &tables{maps.Clone(t.fields), t.sizes, t.ints, t.longs} }
 
-// withSizes are the tables with a list of sizes that a test may change.
+// withSizes returns a copy of the tables whose sizes a test may change.
 func (t *tables) withSizes() *tables { return &tables{t.fields, maps.Clone(t.sizes), t.ints, t.longs} }
 
-// resolveTold is resolve without the fields that tell of a JVM's health (layout_health.go), and where its objects
-// are (heap_layout.go: without them the heap is not read). No JVM has all of these: fields of another collector are not
-// missing, and a reader of such a fact learns that it is not known.
+// resolveTold is resolve without two groups of fields: those about a JVM's health (layout_health.go), and those about
+// the areas of its heap (heap_layout.go; without them the heap is not read). No JVM has all of these. A missing field
+// of another collector is not reported, and a reader of such a fact gets the result that it is not known.
 func resolveTold(t *tables) (*layout, *resolver) {
 	l, r := resolve(t)
 	l.health, l.areas, l.dump, l.memory = healthLayout{}, areasLayout{}, dumpLayout{}, memoryLayout{}
 	return l, r
 }
 
-// sameLayout reports whether these tables lead to this layout.
+// sameLayout reports whether these tables result in this layout.
 func sameLayout(t *tables, as *layout) bool {
 	l, _ := resolveTold(t)
 	return reflect.DeepEqual(l, as)
 }
 
-// usedFields are the fields that make a difference.
+// usedFields returns the fields that change the layout.
 func usedFields(j jdkTables) (used []fieldName) {
 	whole, _ := resolveTold(j.tab)
 	for n, f := range j.tab.fields {
 		if f.static && strings.HasPrefix(n.typ, "StubRoutines") && n.field != "_call_stub_return_address" {
-			continue // there may be any number of stubs, each for its own name
+			continue // the number of stubs is not fixed, and each has its own name
 		}
 		delete(j.tab.fields, n)
 		if l, _ := resolveTold(j.tab); !reflect.DeepEqual(l, whole) {
@@ -127,7 +127,7 @@ func usedFields(j jdkTables) (used []fieldName) {
 	return used
 }
 
-// answers is everything that a JVM tells of its world, without the errors.
+// answers returns all results for a JVM, without the errors.
 func (w *hostileWorld) answers(vm *VM) map[string]string {
 	said := map[string]string{}
 	for _, pc := range w.pcs {
@@ -175,8 +175,8 @@ func (w *hostileWorld) answers(vm *VM) map[string]string {
 	return said
 }
 
-// tellWithoutLines leaves out line numbers, which are a capability of their own. The methods and their places must
-// be right in any case.
+// tellWithoutLines leaves out line numbers, which are a separate capability. The methods and their bytecode indexes
+// must be right in any case.
 func tellWithoutLines(scopes []Scope) string {
 	var s []string
 	for _, sc := range scopes {
@@ -185,7 +185,7 @@ func tellWithoutLines(scopes []Scope) string {
 	return strings.Join(s, " < ")
 }
 
-// putFlags makes a table of flags. All are set but those with a minus sign.
+// putFlags makes a table of flags. All are set, except those with a minus sign.
 func (w *hostileWorld) putFlags(names ...string) {
 	l := &w.l.flags
 	array := w.alloc((len(names) + 1) * int(l.size))
@@ -205,7 +205,7 @@ func (w *hostileWorld) putFlags(names ...string) {
 	}
 }
 
-// openAs opens the world as a JVM with other tables. It does what Open does once the tables are read.
+// openAs opens the world as a JVM with other tables. It does what Open does after the tables are read.
 func (w *hostileWorld) openAs(tab *tables) (*VM, *resolver, error) {
 	l, r := resolveTold(tab)
 	if lost := r.essentials(); len(lost) > 0 {
@@ -266,7 +266,7 @@ func TestUnknownTables(t *testing.T) {
 					}
 					whole := w.l
 					w.l = vm.l
-					if err := w.tour(w, nil); err != nil { // the other questions cause no panic
+					if err := w.tour(w, nil); err != nil { // the other functions do not panic
 						t.Errorf("%s, %s: %v", name, m.name, err)
 					}
 					w.l = whole
@@ -286,13 +286,13 @@ func TestUnknownTables(t *testing.T) {
 	}
 }
 
-// isOwnerOf: if goprof says that inlined frames are lost, it knows only the method that owns the code.
+// isOwnerOf: if inlined frames are a missing capability, goprof knows only the method that owns the code.
 func isOwnerOf(says, truth string) bool {
 	owner, ok := strings.CutSuffix(says, ":-1")
 	return ok && strings.Contains(truth[strings.LastIndex(truth, " ")+1:], owner+":")
 }
 
-// coveredBy: some fields serve only together. The report names one of them.
+// coveredBy: some fields are only useful together. The report names one of them.
 func coveredBy(n fieldName, report string) bool {
 	for group, names := range map[string]string{
 		"nmethod._scopes_data_offset": "nmethod._dependencies_offset nmethod._metadata_offset " +
@@ -318,7 +318,7 @@ func coveredBy(n fieldName, report string) bool {
 	return false
 }
 
-// zgc: goprof reads the masks of ZGC if ZGC is used. Without the masks, reading a name gives ErrMoved, or a name
+// zgc: goprof reads the masks of ZGC if the JVM uses ZGC. Without the masks, reading a name returns ErrMoved, or a name
 // that is checked.
 func zgc(n fieldName) bool {
 	return len(n.typ) > 1 && (n.typ[0] == 'Z' || n.typ[0] == 'X') && n.typ[1] >= 'A' && n.typ[1] <= 'Z'
@@ -326,7 +326,7 @@ func zgc(n fieldName) bool {
 
 func wellKnownClass(n fieldName) bool { return strings.Contains(n.field, "_klass_knum") }
 
-// families are types with fields in the same objects: they move together.
+// families are types with fields in the same objects. Their fields move together.
 var families = [][]string{
 	{"CodeBlob", "CompiledMethod", "nmethod", "RuntimeStub", "BufferBlob", "UpcallStub"},
 	{"Thread", "JavaThread", "CompilerThread", "NamedThread"},
@@ -339,8 +339,8 @@ var families = [][]string{
 	{"Array<int>"},
 }
 
-// TestMovedFields: goprof reads fields wherever the tables say that they are. One family of types after the other is
-// made larger, and its fields move further on.
+// TestMovedFields: goprof finds fields at any offset in the tables. One family of types after the other is made larger,
+// and its fields are moved to higher offsets.
 func TestMovedFields(t *testing.T) {
 	const further = 16
 	for _, j := range loadTables(t) {
@@ -362,7 +362,7 @@ func TestMovedFields(t *testing.T) {
 					}
 				}
 				if moved == 0 {
-					continue // this type is of another release
+					continue // this type belongs to another release
 				}
 				for _, typ := range family {
 					if tab.sizes[typ] != 0 {
@@ -383,7 +383,7 @@ func TestMovedFields(t *testing.T) {
 	}
 }
 
-// TestUnknownSizes: a type of unknown or absurd size counts as missing.
+// TestUnknownSizes: a type with an unknown or impossible size counts as missing.
 func TestUnknownSizes(t *testing.T) {
 	for _, j := range someTables(t) {
 		whole, _ := resolveTold(j.tab)
@@ -401,7 +401,7 @@ func TestUnknownSizes(t *testing.T) {
 				}
 				used++
 				report := strings.Join(r.report(), "; ")
-				if typ == "Flag" { // the type tells that this is JDK 8
+				if typ == "Flag" { // the type shows that this is JDK 8
 					report += typ
 				}
 				if !strings.Contains(report, typ) && !slices.Contains(numbers, typ) && !zgc(fieldName{typ: typ}) {
@@ -415,6 +415,6 @@ func TestUnknownSizes(t *testing.T) {
 	}
 }
 
-// numbers are types of which only the width matters. Where it matters, it is known anyway.
+// numbers are types of which only the width is used, and where it is used, it is also known from elsewhere.
 var numbers = []string{"int", "u1", "u2", "u4", "size_t", "int16_t", "uint32_t", "unsigned int", "bool",
 	"AccessFlags", "CompLevel"}

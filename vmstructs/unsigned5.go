@@ -1,6 +1,6 @@
 package vmstructs
 
-// stream reads HotSpot's compressed integers out of a byte slice (utilities/unsigned5.hpp since 20,
+// stream reads HotSpot's compressed integers from a byte slice (utilities/unsigned5.hpp since 20,
 // code/compressedStream.hpp before).
 //
 // UNSIGNED5 writes a number in one to five bytes. X is the number of byte values that are never written: since JDK 20
@@ -10,7 +10,7 @@ type stream struct {
 	b   []byte
 	pos int
 	x   uint8
-	bad bool // it ended within a number, or has a byte that is never written
+	bad bool // it ended in the middle of a number, or has a byte that is never written
 }
 
 const unsigned5MaxBytes = 5
@@ -37,7 +37,7 @@ func (s *stream) u5() uint32 {
 	return sum
 }
 
-// s5 reads a signed number (zigzag): the lowest bit is the sign.
+// s5 reads a signed number (zigzag), whose lowest bit is the sign.
 func (s *stream) s5() int32 {
 	v := s.u5()
 	return int32(v>>1) ^ -int32(v&1)

@@ -11,7 +11,7 @@ func TestOutdated(t *testing.T) {
 		{Version{Release: "17.0.9+9", Major: 17}, "JDK 17.0.9 is 11 updates behind 17.0.20" + of},
 		{Version{Release: "17.0.19+10-Debian-1deb12u2", Major: 17}, "JDK 17.0.19 is 1 update behind 17.0.20" + of},
 		{Version{Release: "17.0.20+1", Major: 17}, ""},
-		{Version{Release: "17.0.21.0.3+1-1-Debian", Major: 17}, ""}, // newer than the table
+		{Version{Release: "17.0.21.0.3+1-1-Debian", Major: 17}, ""}, // newer than the list
 		{Version{Release: "11.0.33-ea+8-post-1-Debian", Major: 11}, ""},
 		{Version{Release: "25+36-LTS", Major: 25}, "JDK 25.0.0 is 4 updates behind 25.0.4" + of},
 		{Version{Release: "25.0.3.1+9", Major: 25}, "JDK 25.0.3 is 1 update behind 25.0.4" + of},

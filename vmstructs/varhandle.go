@@ -3,9 +3,9 @@ package vmstructs
 import "strings"
 
 // The interpreter links a call of a VarHandle to an adapter, nearly always to a method of VarHandleGuards
-// (Invokers.java, varHandleInvokeLinkerMethod). The guard calls MethodHandle.linkToStatic, which calls the method that
-// it is given: the method of the VarHandle's own class with the name of the access (VarForm.java, getMemberName). A
-// compiler inlines all of them if the VarHandle is a constant. Then goprof knows its class, too.
+// (Invokers.java, varHandleInvokeLinkerMethod). The guard calls MethodHandle.linkToStatic, which calls its argument:
+// the method of the VarHandle's own class with the name of the access (VarForm.java, getMemberName). If the VarHandle
+// is a constant, a compiler inlines all of them. In this case goprof also knows its class.
 
 const (
 	classMethodHandle = "java.lang.invoke.MethodHandle"
@@ -14,7 +14,7 @@ const (
 	linkToStatic      = "linkToStatic"
 )
 
-// handsOn reports whether a method only calls the method that is its argument: linkToStatic and its like, and
+// handsOn reports whether a method only calls one of its arguments, a method: linkToStatic and similar methods, and
 // invokeBasic (classfile/vmIntrinsics.hpp, is_signature_polymorphic_intrinsic). A compiler that knows the other method
 // inlines it.
 func (m *Method) handsOn() bool {
@@ -24,8 +24,8 @@ func (m *Method) handsOn() bool {
 // GuardsHandle reports whether a method may be the guard of a call of a VarHandle.
 func (m *Method) GuardsHandle() bool { return m.Class == classGuards }
 
-// InvokeEffect returns how many values an invoke of m pops, with the receiver, and how many it pushes. A long is one
-// value. ok is false for invokedynamic.
+// InvokeEffect returns how many values an invoke of m pops, including the receiver, and how many it pushes. A long is
+// one value. ok is false for invokedynamic.
 func (vm *VM) InvokeEffect(m *Method, b *Bytecode) (takes, puts int, ok bool) {
 	e, _ := vm.invokeEntry(m, b)
 	c, ok := vm.methodConstant(m, e.constant)
@@ -45,7 +45,7 @@ func (vm *VM) InvokeEffect(m *Method, b *Bytecode) (takes, puts int, ok bool) {
 	return takes, puts, ok
 }
 
-// maxParameters bounds those of a method (Java Virtual Machine Specification, 4.11).
+// maxParameters bounds the parameters of a method (Java Virtual Machine Specification, 4.11).
 const maxParameters = 255
 
 // parametersOf counts the parameters in a signature: (ILjava/lang/String;[J)V has three.
@@ -61,9 +61,9 @@ func parametersOf(signature string) (n int, ok bool) {
 	return n, ok && strings.HasPrefix(s, ")")
 }
 
-// Accessed returns the method by which a VarHandle accesses memory. m loads the VarHandle from a static field (load)
-// and calls it (call). The result is nil if the method is not known, or if the field is not final: then the VarHandle
-// is no constant. With ErrMoved another attempt may succeed.
+// Accessed returns the method with which a VarHandle accesses memory. m loads the VarHandle from a static field (load)
+// and calls it (call). The result is nil if the method is not known, or if the field is not final, because then the
+// VarHandle is not a constant. After ErrMoved, another attempt may succeed.
 func (vm *VM) Accessed(m *Method, call, load *Bytecode) (*Method, error) {
 	e, ok := vm.invokeEntry(m, call)
 	if !ok || !call.Handle || load.Op != OpGetstatic {
@@ -94,7 +94,7 @@ func (vm *VM) Accessed(m *Method, call, load *Bytecode) (*Method, error) {
 	return found, nil
 }
 
-// accessMethod looks for a static method of that name in klass, or else in its superclasses below base
+// accessMethod looks for a static method with that name in klass, or else in its superclasses below base
 // (java.lang.invoke.VarForm, Lookup.findStatic). It returns 0 unless klass is a subclass of base and the nearest class
 // with such methods has exactly one.
 func (vm *VM) accessMethod(klass, base, name uint64) (method uint64) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestParametersOf: how many parameters a signature has.
+// TestParametersOf: the number of parameters in a signature.
 func TestParametersOf(t *testing.T) {
 	for _, r := range []struct {
 		signature string
@@ -24,7 +24,7 @@ func TestParametersOf(t *testing.T) {
 	}
 }
 
-// handleWorld is a world in which a method calls a VarHandle that it takes from a static field.
+// handleWorld is a world in which a method calls a VarHandle that it loads from a static field.
 type handleWorld struct {
 	*world
 	m                                    *Method
@@ -61,11 +61,11 @@ func newHandleWorld(t *testing.T, w *world, narrow bool) *handleWorld {
 	return h
 }
 
-// method makes one of the name of the access.
+// method makes a method with the name of the access.
 func (h *handleWorld) method(signature string, flags uint16) uint64 {
 	pool := h.class("app/Access", "Access.java")
 	m := h.world.method(pool, 1, "compareAndSet", signature, nil)
-	h.put64(pool+h.l.method.poolSize+8, h.name) // each symbol is there once
+	h.put64(pool+h.l.method.poolSize+8, h.name) // there is only one copy of each symbol
 	h.put16(m+uint64(h.l.method.accessFlags), flags)
 	return m
 }
@@ -80,8 +80,8 @@ func (h *handleWorld) declare(klass uint64, methods ...uint64) {
 	h.put64(klass+uint64(l.methods), array)
 }
 
-// fillPool makes the constants of the caller's class: 1 and 2 are its own name and signature. 3 is the method that it
-// calls: the class 4, the name and signature 5, which are 6 and 7.
+// fillPool makes the constants of the caller's class. 1 and 2 are its own name and signature. 3 is the method that it
+// calls: class 4, and name and signature 5, which are 6 and 7.
 func (h *handleWorld) fillPool() {
 	l := &h.l.method
 	h.pool, h.klass = h.alloc(int(l.poolSize)+8*16), h.alloc(2048)
@@ -101,7 +101,7 @@ func (h *handleWorld) fillPool() {
 	h.put64(h.pool+uint64(h.l.invoke.klasses), array)
 }
 
-// fillCache makes the entries 1, of the call, and 2, of the field.
+// fillCache makes entry 1, of the call, and entry 2, of the field.
 func (h *handleWorld) fillCache() {
 	l := &h.l.invoke
 	cache := h.alloc(1024)
@@ -133,7 +133,7 @@ func (h *handleWorld) fillCache() {
 	h.setField(handleField, OpGetstatic, 0, true)
 }
 
-// setField changes what the cache has of the field.
+// setField changes the field's entry in the cache.
 func (h *handleWorld) setField(at int32, get, put uint8, final bool) {
 	l := &h.l.invoke
 	flag := uint64(0)
@@ -181,7 +181,7 @@ func (h *handleWorld) setClass(object, klass uint64) {
 	}
 }
 
-// TestAccessed: the method with which a VarHandle accesses is found if all that leads to it holds together.
+// TestAccessed: the method with which a VarHandle accesses memory is found if all data that leads to it is consistent.
 func TestAccessed(t *testing.T) {
 	const garbage = 0x5a5a5a5a5a5a5a58
 	for _, r := range []struct {
@@ -251,7 +251,8 @@ func TestAccessed(t *testing.T) {
 	}
 }
 
-// TestAccessedMoves: if the field refers to another object the second time, the answer is that it may be known later.
+// TestAccessedMoves: if the field refers to another object at the second reading, the result is that another attempt
+// may succeed.
 func TestAccessedMoves(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		if w.l.jdk8 {
@@ -274,7 +275,7 @@ func TestAccessedMoves(t *testing.T) {
 	})
 }
 
-// TestInvokedHandle: an invoke of a handle's method calls what the interpreter has linked it to, if it has.
+// TestInvokedHandle: an invoke of a handle's method calls the method to which the interpreter has linked it, if any.
 func TestInvokedHandle(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		if w.l.jdk8 {
@@ -282,7 +283,7 @@ func TestInvokedHandle(t *testing.T) {
 		}
 		h := newHandleWorld(t, w, false)
 		if w.l.invoke.intrinsic.ok() {
-			w.putSized(h.guard, w.l.invoke.intrinsic, 7) // _compiledLambdaForm, or whatever
+			w.putSized(h.guard, w.l.invoke.intrinsic, 7) // _compiledLambdaForm, or any other
 		}
 		c := h.vm.Invoked(h.m, &h.call)
 		if c.Method == nil || c.Method.Addr != h.guard || c.Intrinsic || !c.Forced || c.Never || c.HandsOn {
@@ -310,7 +311,7 @@ func TestInvokedHandle(t *testing.T) {
 	})
 }
 
-// TestHandsOn: the methods that call what they are given.
+// TestHandsOn: methods that only call their argument.
 func TestHandsOn(t *testing.T) {
 	for _, r := range []struct {
 		m    Method

@@ -6,17 +6,15 @@ import (
 	"strings"
 )
 
-// Version is the JVM's version.
 type Version struct {
-	Release string // "17.0.15+6", or HotSpot's own "25.504-b01" in JDK 8
+	Release string // "17.0.15+6"; in JDK 8 HotSpot's own "25.504-b01"
 	Info    string // the line that java -Xinternalversion prints: vendor, CPU, compiler
 	Major   int    // feature release of the JDK: 8, 11, 17 ...
 }
 
-// Version returns the JVM's version.
 func (vm *VM) Version() Version { return vm.version }
 
-// JDK returns the JDK's version. If HotSpot has a number of its own (25.504-b01), only Info names the JDK: "... VM
+// JDK returns the JDK's version. If HotSpot has its own number (25.504-b01), only Info has that of the JDK: "... VM
 // (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01), ...".
 func (v Version) JDK() string {
 	if strings.HasPrefix(v.Release, strconv.Itoa(v.Major)) {
@@ -30,14 +28,14 @@ func (v Version) JDK() string {
 	return v.Release
 }
 
-// zero reports whether this is a Zero VM, by its name (runtime/abstract_vm_version.cpp, VMNAME): its interpreter is
+// zero reports whether this is a Zero VM, by its name (runtime/abstract_vm_version.cpp, VMNAME). Its interpreter is
 // written in C++, so there is no generated code.
 func (v *Version) zero() bool { return strings.Contains(v.Info, " Zero VM ") }
 
 const maxVersionText = 1024
 
-// readVersion reads Abstract_VM_Version (runtime/abstract_vm_version.hpp). In JDK 8 its major number is HotSpot's own,
-// 25, so there the JDK's number comes from JDK_Version.
+// readVersion reads Abstract_VM_Version (runtime/abstract_vm_version.hpp). In JDK 8 its major number, 25, is HotSpot's
+// own. So there the JDK's number comes from JDK_Version.
 func (vm *VM) readVersion() error {
 	f := &vm.l.flags
 	v := &vm.version
@@ -57,7 +55,7 @@ func (vm *VM) readVersion() error {
 		if f.jdk == 0 || !f.majorOfJDKOffset.ok() {
 			break
 		}
-		// JDK 9 has the type Flag, too.
+		// JDK 9 also has the type Flag.
 		if n, err := vm.mem.U8(f.jdk + uint64(f.majorOfJDKOffset)); err == nil && n >= 8 {
 			v.Major = int(n)
 		}
@@ -72,7 +70,7 @@ func (vm *VM) readVersion() error {
 	return nil
 }
 
-// textAt reads the C string that the char* variable at addr points at; "" if that is null.
+// textAt reads the C string to which the char* variable at addr points. It is empty if the pointer is null.
 func (vm *VM) textAt(addr uint64, limit int) (string, error) {
 	if addr == 0 {
 		return "", nil

@@ -8,26 +8,26 @@ import (
 	"goprof/process"
 )
 
-// VirtualThread is a virtual thread that no carrier runs.
+// VirtualThread is a virtual thread without a carrier.
 type VirtualThread struct {
 	ID    uint64
 	Name  string
 	State string                // parked, timed-waiting, ...
-	Stack *process.Continuation // all its frames; valid during the visit only
-	// Mounted says that a carrier ran the thread when it was read, so not all its frames are in the heap.
+	Stack *process.Continuation // all its frames; only valid during the visit
+	// Mounted: a carrier ran the thread when it was read, so not all its frames are in the heap.
 	Mounted bool
 	For     string // the class, with slashes, of the object for which it is parked; see VirtualSampler.Blockers
 	Err     error  // why its frames could not be read
 
-	object uint64 // where it is; valid during the visit only
+	object uint64 // its address; only valid during the visit
 }
 
 // Census counts virtual threads.
 type Census struct {
-	Seen int // how many were visited; threads that have ended do not count
-	// Failed counts the objects that could not be read and may lead to further threads, by the error.
+	Seen int // visited threads; those that have ended do not count
+	// Failed counts, by error, the objects that could not be read and that may lead to further threads.
 	Failed map[string]int
-	// Untracked says that the JVM keeps no list of threads without an executor (-Djdk.trackAllThreads=false).
+	// Untracked: the JVM keeps no list of threads without an executor (-Djdk.trackAllThreads=false).
 	Untracked bool
 }
 
@@ -35,14 +35,14 @@ func (s *Census) fail(err error) {
 	if s.Failed == nil {
 		s.Failed = map[string]int{}
 	}
-	why := strings.TrimPrefix(err.Error(), "vmstructs: ") // users see it
+	why := strings.TrimPrefix(err.Error(), "vmstructs: ") // the text is shown to users
 	if _, known := s.Failed[why]; !known && len(s.Failed) >= maxReasons {
 		why = "other reasons"
 	}
 	s.Failed[why]++
 }
 
-// incomplete returns an error with the most frequent reason for which threads may be missing, nil if there is none.
+// incomplete returns an error with the most frequent reason why threads may be missing, nil if there is none.
 func (s *Census) incomplete() error {
 	most, why := 0, ""
 	for reason, n := range s.Failed {
@@ -56,14 +56,14 @@ func (s *Census) incomplete() error {
 	return errors.New(why)
 }
 
-// maxReasons bounds the different reasons in Failed: some have an address in them.
+// maxReasons bounds the different reasons in Failed, because some include an address.
 const maxReasons = 64
 
-// virtualTries is how often goprof tries to read a virtual thread that changes meanwhile.
+// virtualTries is the number of attempts to read a virtual thread that changes.
 const virtualTries = 3
 
 // EachVirtual visits every virtual thread in the JVM's thread containers. No thread is stopped, so each virtual thread
-// is shown as it was at another moment.
+// is shown in its state at a different moment.
 func (c *Continuations) EachVirtual(platform []Thread, visit func(*VirtualThread)) (Census, error) {
 	if err := c.prepare(); err != nil {
 		return Census{}, err
@@ -90,7 +90,7 @@ func (s *search) look(obj uint64) bool {
 	return true
 }
 
-// readThread reads a virtual thread, a few times if the thread changes or a collector moves it meanwhile.
+// readThread reads a virtual thread. It tries a few times if the thread changes or a collector moves it.
 func (s *search) readThread(obj uint64) (t VirtualThread) {
 	for range virtualTries {
 		if t = s.lookOnce(obj); t.Err == nil {
@@ -100,7 +100,6 @@ func (s *search) readThread(obj uint64) (t VirtualThread) {
 	return t
 }
 
-// lookOnce reads a virtual thread once.
 func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 	c := s.c
 	c.heap.Reset()
@@ -112,7 +111,7 @@ func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 	t.ID = v.ID
 	state, err := s.stateOf(v.state)
 	if err != nil {
-		t.Err = err // perhaps a carrier runs it: then not all its frames are in the heap
+		t.Err = err // perhaps a carrier runs it, and some of its frames are not in the heap
 		return t
 	}
 	t.State, t.Mounted, t.object = state.name, state.mounted, obj

@@ -19,13 +19,12 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// recordedVirtual are recorded JVMs with parked virtual threads in containers of every kind. They hold the memory
-// that a visit to all these threads reads:
+// recordedVirtual are recorded JVMs with parked virtual threads in containers of every kind. The recordings have the
+// memory that a visit to all these threads reads. This command makes them:
 //
 //	GOPROF_SEEDS=1 GOPROF_JDKS=$(scripts/jdks.sh 21 27) go test ./vmstructs -run RecordVirtual
 const recordedVirtual = "testdata/virtual/*.jvm"
 
-// TestRecordVirtual makes the recordings.
 func TestRecordVirtual(t *testing.T) {
 	if os.Getenv("GOPROF_SEEDS") == "" {
 		t.Skip("makes testdata; GOPROF_SEEDS=1 does")
@@ -57,8 +56,8 @@ func TestRecordVirtual(t *testing.T) {
 	})
 }
 
-// visitVirtual opens a JVM and visits all its virtual threads. It lowers each bound of the search to 1/share, so
-// that a search in circles ends soon. A share of 0 changes no bound.
+// visitVirtual opens a JVM and visits all its virtual threads. It lowers each bound of the search to 1/share, so that a
+// circular search ends soon. A share of 0 changes no bound.
 func visitVirtual(t process.Target, share int) (seen int, err error) {
 	vm, err := Open(t)
 	if err != nil {
@@ -97,7 +96,8 @@ func visitVirtual(t process.Target, share int) (seen int, err error) {
 	return seen, errors.Join(err, wrong)
 }
 
-// drawVirtual draws virtual threads by lot. Where the JVM does not lie, those visited stand for as many as there are.
+// drawVirtual draws random virtual threads. If the JVM's memory is unchanged, the numbers for which the visited threads
+// stand add up to all threads.
 func drawVirtual(vm *VM, s *search, platform []Thread, most int, honest bool) error {
 	l := NewVirtualSampler(s.c)
 	l.Blockers, l.Names, l.s.klasses = true, true, s.klasses
@@ -105,7 +105,7 @@ func drawVirtual(vm *VM, s *search, platform []Thread, most int, honest bool) er
 		return nil
 	}
 	if !honest {
-		l.looked = mostSearches // a further search for classes is bounded by maxKlasses, and not by fewKlasses
+		l.looked = mostSearches // a further search for classes is bounded by maxKlasses, not by fewKlasses
 	}
 	stood, visits, largest := 0.0, 0, 0.0
 	lot, err := l.Draw(platform, most, func(v *VirtualThread, stands float64) {
@@ -121,13 +121,13 @@ func drawVirtual(vm *VM, s *search, platform []Thread, most int, honest bool) er
 	return nil
 }
 
-// collects is a JVM whose collector moves all objects when one of some addresses is first read.
+// collects is a JVM whose collector moves all objects at the first read of certain addresses.
 type collects struct {
 	process.Target
-	at    func(addr uint64) bool // what moves
-	other uint64                 // an object of another class, which lies there then
+	at    func(addr uint64) bool // the addresses that move
+	other uint64                 // an object of another class, which replaces them
 	moved bool
-	told  bool // it was asked since how many collections there were: the objects are back
+	told  bool // the count of collections was read since then, and the objects are back
 }
 
 func (c *collects) Read(addr uint64, b []byte) error {
@@ -138,7 +138,7 @@ func (c *collects) Read(addr uint64, b []byte) error {
 	return c.Target.Read(addr, b)
 }
 
-// countedHeap is where collects has the count of collections, and that none stops the threads.
+// countedHeap is the address of collects' count of collections, and of the flag that none stops the threads.
 const countedHeap = 1 << 44
 
 func (c *collects) ReadMany(rs []process.Range) {
@@ -155,8 +155,8 @@ func (c *collects) ReadMany(rs []process.Range) {
 	}
 }
 
-// TestDrawDuringCollection: a collection between the lists and the visits puts other objects where threads were. A draw
-// does not take them for platform threads.
+// TestDrawDuringCollection: a collection between the lists and the visits puts other objects at the addresses of
+// threads. A draw does not mistake them for platform threads.
 func TestDrawDuringCollection(t *testing.T) {
 	for _, w := range loadVirtual(t) {
 		h := &collects{Target: w.rec, at: func(uint64) bool { return false }}
@@ -170,7 +170,7 @@ func TestDrawDuringCollection(t *testing.T) {
 		}
 		l := NewVirtualSampler(vm.NewContinuations())
 		if l.s.klasses, err = l.s.findKlasses(classContainers, classTrackingRoot, classVirtual); err != nil {
-			t.Fatal(err) // a recording has no further ones
+			t.Fatal(err) // a recording has no other threads
 		}
 		objects := map[uint64]bool{}
 		draw := func() (lot VirtualSample, stood float64) {
@@ -195,7 +195,7 @@ func TestDrawDuringCollection(t *testing.T) {
 	}
 }
 
-// TestDrawBoundsCounters: counters of sets may hold any number.
+// TestDrawBoundsCounters: counters of sets may have any value.
 func TestDrawBoundsCounters(t *testing.T) {
 	w := loadVirtual(t)[0]
 	h := &liar{Target: w.rec, lies: map[uint64]uint64{}, mayRead: mayVisit}
@@ -224,7 +224,7 @@ func TestDrawBoundsCounters(t *testing.T) {
 	}
 }
 
-// virtualWorld is a recorded JVM, with the places that lies can be about.
+// virtualWorld is a recorded JVM, and the addresses that may have false words.
 type virtualWorld struct {
 	rec         *captured.Recording
 	asked, pool []uint64
@@ -268,8 +268,8 @@ func loadVirtual(t testing.TB) (worlds []*virtualWorld) {
 	return worlds
 }
 
-// attack carries out a plan and visits all virtual threads. Errors are fine. A visit without end and wrong answers
-// are not.
+// attack executes a plan and visits all virtual threads. Errors are accepted. An endless visit and wrong results are
+// not.
 func (w *virtualWorld) attack(plan []byte) (err error) {
 	h := &liar{Target: w.rec, lies: map[uint64]uint64{}, pool: w.pool, mayRead: mayVisit}
 	defer func() {
@@ -293,7 +293,7 @@ func (w *virtualWorld) attack(plan []byte) (err error) {
 		case 2, 3: // half a word: a narrow reference, a length
 			binary.LittleEndian.PutUint32(old[4*(b&1):], uint32(v))
 			h.lies[at] = word(old[:])
-		case 4, 5: // the word of another place: that leads in circles
+		case 4, 5: // the word of another address, which makes circles
 			other := w.asked[b%uint64(len(w.asked))]
 			w.rec.Read(other, old[:])
 			h.lies[at] = word(old[:])
@@ -317,10 +317,10 @@ const (
 	mayVisit = 1 << 20
 )
 
-// errWrong: the answer would be wrong, whatever memory holds.
+// errWrong: the result would be wrong for any contents of memory.
 var errWrong = errors.New("a wrong answer")
 
-// FuzzHostileVirtual visits the virtual threads of JVMs that lie about these threads.
+// FuzzHostileVirtual visits the virtual threads of JVMs with false words about these threads.
 func FuzzHostileVirtual(f *testing.F) {
 	worlds := loadVirtual(f)
 	r := rand.New(rand.NewPCG(5, 6))
@@ -337,7 +337,7 @@ func FuzzHostileVirtual(f *testing.F) {
 	})
 }
 
-// TestHostileVirtual is the short form of the fuzzer: the lies are the same each time.
+// TestHostileVirtual is the short form of the fuzzer: the false words are the same each time.
 func TestHostileVirtual(t *testing.T) {
 	n := 300
 	if testing.Short() {

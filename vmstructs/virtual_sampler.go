@@ -7,37 +7,38 @@ import (
 	"goprof/process"
 )
 
-// VirtualSampler draws random samples of the virtual threads that no carrier runs. There may be a million of them, so a
+// VirtualSampler draws random samples of the virtual threads without a carrier. There may be a million of them, so a
 // draw reads a bounded number. The JDK keeps virtual threads in concurrent hash sets (containers.go), which count their
 // elements (ConcurrentHashMap.baseCount and counterCells). A draw reads some random bins of each set. The bin of a
-// thread follows from its number, so threads of one bin may be alike, for example if every fourth thread does the same.
-// So a draw visits one thread of each bin, which stands for the whole bin. On average each thread counts equally, and
-// the visited threads together stand for all threads of the sets.
+// thread depends on its number, so threads of one bin may be alike, for example if every fourth thread has the same
+// work. So a draw visits one thread of each bin, which stands for the whole bin. On average each thread has the same
+// weight, and the visited threads together stand for all threads of the sets.
 //
-// If a virtual thread owns a StructuredTaskScope, only that owner leads to the scope's threads. A draw reads some of
-// them. Together they stand for all threads of the scope, times the number of threads that the owner stands for.
+// If a virtual thread owns a StructuredTaskScope, the scope's threads can only be found through that owner. A draw
+// reads some of them. Together they stand for all threads of the scope, times the number of threads that the owner
+// stands for.
 //
-// A VirtualSampler uses a Continuations: both belong to one goroutine.
+// A VirtualSampler uses a Continuations. Both belong to one goroutine.
 type VirtualSampler struct {
-	Blockers, Names bool // VirtualThread.For and VirtualThread.Name are wanted
+	Blockers, Names bool // whether to read VirtualThread.For and VirtualThread.Name
 
 	s       *search
-	looked  int // how often classes were looked for
+	looked  int // how often classes were searched
 	visit   func(v *VirtualThread, stands float64)
 	visited int
 	most    int // visits of one draw
 	moment  heapMoment
 }
 
-// VirtualSample is the result of a draw, beside the visited threads.
+// VirtualSample is the result of a draw, in addition to the visited threads.
 type VirtualSample struct {
-	Threads   float64 // how many threads the sets have, with those that carriers run
-	Left      float64 // the share of them for which no thread stands, because a collection began
-	Untracked int64   // how many are in no set, by a counter of the JDK: they cannot be drawn
+	Threads   float64 // the number of threads in the sets, including those with a carrier
+	Left      float64 // the share of them that no thread stands for, because a collection began
+	Untracked int64   // by a counter of the JDK: threads in no set, which cannot be drawn
 	Census
 }
 
-// errMany says that a draw has not visited all chosen threads.
+// errMany: a draw has not visited all chosen threads.
 var errMany = fmt.Errorf("%w: too many in scopes within scopes", ErrBadThread)
 
 type threadSet struct {
@@ -46,19 +47,19 @@ type threadSet struct {
 }
 
 const (
-	drawTries    = 4       // of a draw if a collection has moved the threads
+	drawTries    = 4       // attempts of a draw, if a collection has moved the threads
 	drawnOfScope = 16      // threads of one scope
 	maxGrown     = 8       // tables that a growing table leads to
-	mostThreads  = 1 << 31 // that the sets count: their counters may hold anything
-	mostSearches = 20      // for classes that were not there before
-	// A draw reads so many nodes, slots and containers at most.
+	mostThreads  = 1 << 31 // in the sets: their counters may have any value
+	mostSearches = 20      // searches for classes that were not loaded before
+	// Bounds of the nodes, slots and containers that a draw reads.
 	drawNodes, drawSlots, drawContainers = 1 << 16, 1 << 22, 1 << 14
 )
 
 const classCounting = "jdk/internal/vm/ThreadContainers$RootContainer$CountingRootContainer"
 
-// NewVirtualSampler returns a VirtualSampler that reads by c, nil if c is nil. With ZGC it draws only while the
-// collector rests (Continuations.CollectorRests).
+// NewVirtualSampler returns a VirtualSampler that reads through c, nil if c is nil. With ZGC it draws only while the
+// collector is idle (Continuations.CollectorRests).
 func NewVirtualSampler(c *Continuations) *VirtualSampler {
 	if c == nil {
 		return nil
@@ -66,9 +67,9 @@ func NewVirtualSampler(c *Continuations) *VirtualSampler {
 	return &VirtualSampler{s: &search{c: c}}
 }
 
-// Draw visits about most virtual threads that no carrier runs, each with the number of threads for which it stands.
-// visit also gets threads that could not be read, with the error, and threads that a carrier runs, marked as Mounted.
-// No thread is stopped, so each is shown as it was at a different moment. platform are the threads that may own a
+// Draw visits about most virtual threads without a carrier, each with the number of threads for which it stands. visit
+// also gets threads that could not be read, with the error, and threads with a carrier, marked as Mounted. No thread is
+// stopped, so each is shown in its state at a different moment. platform are the threads that may own a
 // StructuredTaskScope. If Draw returns an error, it has visited no thread.
 func (l *VirtualSampler) Draw(platform []Thread, most int, visit func(v *VirtualThread, stands float64)) (
 	VirtualSample, error) {
@@ -89,7 +90,7 @@ func (l *VirtualSampler) Draw(platform []Thread, most int, visit func(v *Virtual
 		return VirtualSample{}, err
 	}
 	var lot VirtualSample
-	part := 1.0 // of all threads, for which no visited thread stands yet
+	part := 1.0 // the share of all threads for which no visited thread stands yet
 	for tries := 0; part > 0; tries++ {
 		if tries == drawTries || !l.begin() {
 			if part == 1 {
@@ -103,7 +104,7 @@ func (l *VirtualSampler) Draw(platform []Thread, most int, visit func(v *Virtual
 		chosen, all := l.choose(func() { s.lists(platform) }, max(1, most-l.visited), part)
 		if len(s.census.Failed) > 0 && (tries < drawTries-1 || len(chosen) == 0) ||
 			len(chosen) == 0 && (all > 0 || !l.still()) {
-			continue // a collector was at work, mostly; of few threads a draw may also meet only empty bins
+			continue // a collector was at work, or, if there are few threads, all drawn bins were empty
 		}
 		lot.Threads = float64(all)
 		part = 0
@@ -156,8 +157,8 @@ func (l *VirtualSampler) findClasses() error {
 	return err
 }
 
-// started reports whether there have been any virtual threads. The first one makes VirtualThread's scheduler. Then the
-// classes of the containers are loaded, too.
+// started reports whether there have been any virtual threads. The first one makes VirtualThread's scheduler. By then
+// the classes of the containers are also loaded.
 func (l *VirtualSampler) started() (bool, error) {
 	s := l.s
 	has := func(class string) bool { return s.klasses[class] != 0 }
@@ -178,7 +179,7 @@ type drawn struct {
 	stands float64
 }
 
-// standFor returns the number of threads for which all chosen ones stand.
+// standFor returns the number of threads for which all chosen threads together stand.
 func standFor(chosen []drawn) (sum float64) {
 	for _, d := range chosen {
 		sum += d.stands
@@ -186,8 +187,8 @@ func standFor(chosen []drawn) (sum float64) {
 	return min(sum, mostThreads)
 }
 
-// choose draws threads of the sets that lists finds, and returns how many the sets have in all. Together the chosen
-// threads stand for that many, times part.
+// choose draws threads of the sets that lists finds. all is the number of threads in the sets. Together the chosen
+// threads stand for all times part.
 func (l *VirtualSampler) choose(lists func(), most int, part float64) (chosen []drawn, all int64) {
 	s := l.s
 	var sets []threadSet
@@ -207,7 +208,7 @@ func (l *VirtualSampler) choose(lists func(), most int, part float64) (chosen []
 			s.census.fail(err)
 		}
 	}
-	rand.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] }) // not all may be visited
+	rand.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] }) // some may not be visited
 	each := part * float64(all) / max(standFor(chosen), 1)
 	for i := range chosen {
 		chosen[i].stands = min(chosen[i].stands*each, mostThreads)
@@ -232,10 +233,10 @@ func (s *search) counted(set uint64) (t threadSet, err error) {
 	return t, err
 }
 
-// maxCells bounds the cells of a counter: as many as CPUs, or twice that.
+// maxCells bounds the cells of a counter. There are as many as CPUs, or twice as many.
 const maxCells = 1 << 12
 
-// sum returns the value of a counter that has a base and cells (java.util.concurrent.atomic.Striped64, and the same in
+// sum returns the value of a counter with a base and cells (java.util.concurrent.atomic.Striped64, and the same in
 // ConcurrentHashMap).
 func (s *search) sum(obj uint64, base, cells string) (int64, error) {
 	o, err := s.read(obj)
@@ -276,8 +277,8 @@ func (s *search) sum(obj uint64, base, cells string) (int64, error) {
 }
 
 const (
-	moreBins = 1.4 // bins that are read for each wanted thread: many bins are empty
-	// maxPieces bounds the pieces of a table that are read, and maxBins the bins in all of them.
+	moreBins = 1.4 // bins that are read for each wanted thread, because many bins are empty
+	// maxPieces bounds the pieces of a table that are read. maxBins bounds the bins in all of them.
 	maxPieces, maxBins = 512, 1 << 18
 )
 
@@ -291,8 +292,8 @@ func (l *VirtualSampler) some(table uint64, share float64, each func(drawn)) err
 	if err != nil {
 		return err
 	}
-	// The table is cut into equal parts, and some reads one piece of each. Their number is rounded at random. If many
-	// threads have ended, most bins are empty, and a piece has several.
+	// The table is divided into equal parts, and some reads one piece of each. The number of parts is rounded at random.
+	// If many threads have ended, most bins are empty, and a piece has several bins.
 	n := min(float64(head.n)*min(moreBins*share, 1), maxBins)
 	parts := min(int(n+rand.Float64()), maxPieces)
 	long := max(1, uint64(n)/max(uint64(parts), 1))
@@ -329,8 +330,8 @@ func (l *VirtualSampler) some(table uint64, share float64, each func(drawn)) err
 	return nil
 }
 
-// bin walks the bin of a slot. While the table grows, the bin's elements may be in the next, larger table: in the bins
-// whose numbers are this one's plus multiples of the table's length (ConcurrentHashMap.transfer).
+// bin walks the bin of a slot. While the table grows, the bin's elements may be in the next, larger table. There they
+// are in the bins whose numbers are this one's plus multiples of the table's length (ConcurrentHashMap.transfer).
 func (l *VirtualSampler) bin(slot []byte, number, of uint32, depth int, each func(obj uint64)) error {
 	s := l.s
 	if isNull(slot) {
@@ -361,11 +362,11 @@ func (l *VirtualSampler) bin(slot []byte, number, of uint32, depth int, each fun
 	}, each)
 }
 
-// lookAt visits one thread. It returns false if a collection has moved objects meanwhile.
+// lookAt visits one thread. It returns false if a collection has moved objects since begin.
 func (l *VirtualSampler) lookAt(obj uint64, stands float64) bool {
 	s := l.s
 	if class, err := s.classOf(obj); err == nil && !class.is(classVirtual) {
-		return l.still() // a set may have threads of both kinds
+		return l.still() // a set may also have platform threads
 	}
 	l.visited++
 	t := s.readThread(obj)
@@ -400,8 +401,8 @@ func (l *VirtualSampler) own(obj uint64) (scopes, blocker uint64) {
 	return scopes, blocker
 }
 
-// ofScopes visits a sample of the threads in the scopes that owner owns. stands is the weight of owner: the sample
-// stands for that many times the threads of these scopes.
+// ofScopes visits a sample of the threads in the scopes that owner owns. stands is the weight of owner. The sample
+// stands for the number of threads in these scopes, times stands.
 func (l *VirtualSampler) ofScopes(owner uint64, stands float64) {
 	s := l.s
 	if err := s.enter(); err != nil {

@@ -5,11 +5,11 @@ import "fmt"
 // virtualState is the meaning of a constant of VirtualThread.
 type virtualState struct {
 	constant string
-	name     string // as goprof shows it
-	mounted  bool   // a carrier runs the thread, or is about to begin or to end
+	name     string // as shown by goprof
+	mounted  bool   // a carrier runs the thread, or is about to begin or to end running it
 }
 
-// Names of states that goprof asks for.
+// Names of states that goprof compares with.
 const (
 	virtualNew          = "new"
 	virtualStarted      = "started"
@@ -22,7 +22,8 @@ const (
 )
 
 // virtualStates are the constants of VirtualThread (java/lang/VirtualThread.java). Their values differ between
-// releases, so they are read from the class. WAITING comes before WAIT, as PARKING before PARKED.
+// releases, so they are read from the class. A thread passes through WAITING before WAIT, and through PARKING before
+// PARKED.
 var virtualStates = []virtualState{
 	{"NEW", virtualNew, false}, {"STARTED", virtualStarted, false}, {"TERMINATED", virtualTerminated, false},
 	{"RUNNABLE", "runnable", false}, {"RUNNING", "running", true},
@@ -51,7 +52,7 @@ func (s *search) stateOf(state uint32) (virtualState, error) {
 	return virtualState{}, fmt.Errorf("%w: state %d of a virtual thread is not known", ErrBadThread, state)
 }
 
-// readStates reads the constants out of the mirror of VirtualThread, again if the collector moves the mirror meanwhile.
+// readStates reads the constants from the mirror of VirtualThread. It tries again if the collector moves the mirror.
 func (s *search) readStates() error {
 	for range virtualTries {
 		mirror, fields, err := s.statics(classVirtual)

@@ -13,7 +13,7 @@ import (
 type VM struct {
 	t       process.Target
 	mem     *process.Reader
-	near    *process.Reader // of nearby
+	near    *process.Reader // reader of nearby
 	nearby  *nearMemory
 	l       *layout
 	lib     process.Image
@@ -30,10 +30,10 @@ type VM struct {
 	blobs   blobCache
 	methods methodCache
 	flagTab flagTable
-	// compact and lengthAt are what CompactHeaders and ArrayLength say, if headersKnown.
+	// compact and lengthAt are the results of CompactHeaders and ArrayLength, if headersKnown.
 	compact, headersKnown bool
 	lengthAt              int32
-	// scales and basedHeap are what ScalesReferences and HeapHasBase say, if scalesKnown.
+	// scales and basedHeap are the results of ScalesReferences and HeapHasBase, if scalesKnown.
 	scales, basedHeap, scalesKnown bool
 	java                           javaFields
 	objects                        objectModel
@@ -41,14 +41,14 @@ type VM struct {
 	heapReads                      heapReads
 	globals                        map[string]uint64 // addresses of variables in libjvm.so; see global
 
-	barrier uint64 // where the lowest frames of virtual threads return to; 0: not looked for yet
-	derived offset // JavaThread::_cont_entry where it is not exported; 0: not looked for yet
+	barrier uint64 // the address to which the lowest frames of virtual threads return; 0: not searched yet
+	derived offset // JavaThread::_cont_entry if it is not exported; 0: not searched yet
 	contRet uint64 // ContinuationEntry::_return_pc
 	proofs  uint64 // generation of the last Proof that was reset
 	clock   func() int64
 	unloads unloads
 
-	sightings *Sightings          // the notes that are used; nil: no notes are taken
+	sightings *Sightings          // the notes in use; nil: no notes are made
 	sighted   map[uint64]sighting // by block
 	loaded    uint64              // bytes, see Loaded
 }
@@ -60,7 +60,7 @@ func (s span64) has(addr uint64) bool { return addr-s.begin < s.end-s.begin }
 
 const libjvm = "libjvm.so"
 
-// Open finds HotSpot in t and reads what it exports.
+// Open finds HotSpot in t and reads its tables.
 func Open(t process.Target) (*VM, error) {
 	lib, ok := t.Image(libjvm)
 	if !ok {
@@ -99,7 +99,6 @@ func Open(t process.Target) (*VM, error) {
 	return vm, nil
 }
 
-// newVM returns a VM with empty caches.
 func newVM(t process.Target, l *layout) *VM {
 	vm := &VM{l: l, globals: map[string]uint64{}}
 	vm.setMemory(t)
@@ -109,7 +108,7 @@ func newVM(t process.Target, l *layout) *VM {
 	return vm
 }
 
-// essentials lists the missing fields of the capabilities that nothing works without.
+// essentials lists the missing fields of the essential capabilities.
 func (r *resolver) essentials() []string {
 	var lost []string
 	for _, c := range essential {
@@ -118,7 +117,7 @@ func (r *resolver) essentials() []string {
 	return lost
 }
 
-// notHotSpot returns the error for a target that is no HotSpot. It says what the target is, if its images show that.
+// notHotSpot returns the error for a target that is not HotSpot. It says what the target is, if its images show that.
 func notHotSpot(t process.Target) error {
 	if _, ok := t.Image("libj9vm29.so"); ok {
 		return fmt.Errorf("%w: this is OpenJ9", ErrNotHotSpot)
@@ -138,7 +137,7 @@ func notHotSpot(t process.Target) error {
 // Missing lists the capabilities for which this JVM lacks fields, each with those fields.
 func (vm *VM) Missing() []string { return slices.Clone(vm.missing) }
 
-// Java returns the registers to which this JVM's generated code gives a meaning.
+// Java returns the registers that have a fixed meaning in this JVM's generated code.
 func (vm *VM) Java() arch.JavaRegs {
 	cpu := vm.t.CPU()
 	java := cpu.Java
@@ -161,11 +160,11 @@ func excludedByte(major int, fieldStream bool) uint8 {
 	return 0
 }
 
-// Loaded returns how many bytes of blobs and methods were read into the caches so far. So a caller that keeps pointers
-// to Blobs and Methods can bound their memory, even after the caches have forgotten them.
+// Loaded returns the number of bytes of blobs and methods that were read into the caches so far. So a caller that keeps
+// pointers to Blobs and Methods can bound their memory, even after the caches have dropped them.
 func (vm *VM) Loaded() uint64 { return vm.loaded }
 
-// Forget empties the caches of code and methods. Code and methods that are needed again are read again.
+// Forget empties the caches of code and methods. They are read again when they are needed.
 func (vm *VM) Forget() {
 	vm.blobs.init()
 	vm.methods.init()

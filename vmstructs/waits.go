@@ -7,10 +7,10 @@ import (
 	"goprof/process"
 )
 
-// Waits finds out what a thread waits for. It has caches and scratch memory of its own: one goroutine may use a Waits
-// while another uses the VM that it was made from.
+// Waits finds out what a thread waits for. It has its own caches and scratch memory. One goroutine may use a Waits
+// while another uses the VM from which it was made.
 type Waits struct {
-	vm      *VM // one of its own
+	vm      *VM // its own VM
 	classes bool
 	klasses klassModel
 	model   bool // klasses has been read
@@ -30,15 +30,15 @@ func (vm *VM) NewWaits(classes bool) *Waits {
 	return w
 }
 
-// ReadFrom sets another way to the same process, by which memory is read from now on.
+// ReadFrom sets another Target of the same process, from which memory is read from now on.
 func (w *Waits) ReadFrom(t process.Target) *Waits {
 	w.vm.setMemory(t)
 	return w
 }
 
-// Read returns what the JVM knows of a thread that waits in that system call. The thread must not run meanwhile, but
-// the collector may. Read follows references in the heap twice. If they lead to two places, or if a collection has
-// stopped all threads, it sets only Moving.
+// Read returns the JVM's facts about a thread that waits in that system call. The thread must not run during the
+// reading, but the collector may. Read follows references in the heap twice. If they lead to different objects, or if a
+// collection has stopped all threads, it sets only Moving.
 func (w *Waits) Read(snap *process.Snapshot, call arch.Call) (j process.JavaWait) {
 	if snap.SideAddr == 0 || len(snap.Side) == 0 {
 		return j // not a Java thread
@@ -46,7 +46,7 @@ func (w *Waits) Read(snap *process.Snapshot, call arch.Call) (j process.JavaWait
 	switch call {
 	case arch.CallFutex, arch.CallSleep, arch.CallRestart:
 	default:
-		return j // the thread waits for a file: only the kernel knows more
+		return j // the thread waits for a file, and only the kernel knows more
 	}
 	thread := snap.SideAddr - w.side
 	if !w.readThread(thread) {
@@ -101,7 +101,7 @@ func (w *Waits) readThread(thread uint64) bool {
 	return true
 }
 
-// status returns the state that java.lang.Thread says of the thread. It is empty if the state cannot be read now.
+// status returns the thread's state in java.lang.Thread. It is empty if the state cannot be read now.
 func (w *Waits) status(t Thread) string {
 	for range 2 { // the collector may be moving the object
 		before, err := w.vm.threadObject(t)
@@ -119,7 +119,7 @@ func (w *Waits) status(t Thread) string {
 	return ""
 }
 
-// waitsFor returns the class of the object whose monitor the thread waits for, or of the object that it is parked for.
+// waitsFor returns the class of the object whose monitor the thread waits for, or for which it is parked.
 func (w *Waits) waitsFor(thread uint64, j *process.JavaWait) string {
 	if err := w.vm.readJavaFields(); err != nil {
 		return ""
@@ -158,7 +158,7 @@ func (w *Waits) waitsFor(thread uint64, j *process.JavaWait) string {
 	return ""
 }
 
-// monitorObject returns the object that an ObjectMonitor belongs to (runtime/objectMonitor.hpp,
+// monitorObject returns the object to which an ObjectMonitor belongs (runtime/objectMonitor.hpp,
 // ObjectMonitor::_object).
 func (w *Waits) monitorObject(monitor uint64) (uint64, error) {
 	l := &w.vm.l.wait
@@ -175,7 +175,8 @@ func (w *Waits) monitorObject(monitor uint64) (uint64, error) {
 	return w.vm.wideOopAt(handle)
 }
 
-// parkBlocker returns the object that LockSupport.park was given. If the thread runs a virtual thread, that one has it.
+// parkBlocker returns the argument of LockSupport.park. If the thread runs a virtual thread, that thread's object has
+// it.
 func (w *Waits) parkBlocker(t Thread) (uint64, error) {
 	if w.vm.java.blocker == 0 {
 		return 0, ErrMissing
@@ -190,8 +191,8 @@ func (w *Waits) parkBlocker(t Thread) (uint64, error) {
 	return w.vm.oopAt(obj + w.vm.java.blocker)
 }
 
-// className reads the name of an object's class, with slashes. It is not kept: another class may later be at the same
-// address.
+// className reads the name of an object's class, with slashes. It is not cached, because another class may later have
+// the same address.
 func (w *Waits) className(obj uint64) (string, error) {
 	head := w.head[:]
 	if err := w.vm.mem.Bytes(obj, head); err != nil {

@@ -2,10 +2,11 @@ package vmstructs
 
 import "strings"
 
-// readWidths has the number of bytes that are read of each field that is no pointer: of others 8. If a release makes a
-// field narrower (as 21 did with nmethod._comp_level and 25 with CodeBlob._frame_complete_offset), a read would include
-// its neighbours' bytes. So the field counts as missing there. If a release makes a field wider, its low bytes have the
-// same meaning: all supported CPUs are little-endian. Fields of type sized are not in the list.
+// readWidths has the number of bytes that are read of each field that is not a pointer. For fields that are not in the
+// list, it is 8. If a release makes a field narrower (as 21 did with nmethod._comp_level and 25 with
+// CodeBlob._frame_complete_offset), a read would include its neighbours' bytes. So the field counts as missing in that
+// release. If a release makes a field wider, its low bytes have the same meaning, because all supported CPUs are
+// little-endian. Fields of type sized are not in the list.
 var readWidths = map[string]uint8{
 	"Array<int>._length": 4, "Array<u1>._data": 1, "Array<u2>._data": 2, "GrowableArrayBase._len": 4,
 	"GenericGrowableArray._len": 4,
@@ -47,7 +48,8 @@ var readWidths = map[string]uint8{
 	"JNIHandleBlock._top": 4,
 }
 
-// tooNarrow reports whether a field has fewer bytes than are read of it. It is false if its type's size is not known.
+// tooNarrow reports whether a field has fewer bytes than are read of it. It returns false if its type's size is not
+// known.
 func (r *resolver) tooNarrow(name string, f tableField) bool {
 	want, ok := readWidths[name]
 	if !ok {
@@ -57,8 +59,8 @@ func (r *resolver) tooNarrow(name string, f tableField) bool {
 	return known && width < want
 }
 
-// knownWidth returns the size of a C++ type. It returns false for a type that is neither a number nor a pointer, and of
-// which the tables have no size.
+// knownWidth returns the size of a C++ type. It returns false for a type that is neither a number nor a pointer, if the
+// tables do not have its size.
 func (r *resolver) knownWidth(typ string) (uint8, bool) {
 	typ = strings.TrimPrefix(strings.TrimPrefix(typ, "volatile "), "const ")
 	if strings.HasSuffix(typ, "*") {

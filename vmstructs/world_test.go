@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// world is a tiny JVM made of bytes, laid out by the tables of a real one. It has a code heap of 1 MB with 128-byte
-// segments, of which 256 KB are committed, and some metadata.
+// world is a tiny JVM of literal bytes, with the layout of a real JVM's tables. It has a code heap of 1 MB with
+// 128-byte segments, of which 256 KB are committed, and some metadata.
 type world struct {
 	*fakeTarget
 	t    testing.TB
 	l    *layout
 	vm   *VM
-	next uint64 // where alloc goes on
+	next uint64 // the next address for alloc
 }
 
 const (
@@ -72,7 +72,7 @@ func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	}
 }
 
-// alloc gives out n bytes of memory, all zero, with as much behind them.
+// alloc returns n bytes of memory, all zero, followed by as many other bytes.
 func (w *world) alloc(n int) uint64 {
 	at := w.next
 	w.next += uint64(n+31) &^ 15
@@ -115,7 +115,7 @@ func (w *world) entry(pool uint64, i int, s string) {
 	w.put64(pool+w.l.method.poolSize+8*uint64(i), w.symbol(s))
 }
 
-// method makes a method of 20 bytecodes. Its name and signature are entries i and i+1.
+// method makes a method of 20 bytecodes. Its name and signature are entries i and i+1 of the pool.
 func (w *world) method(pool uint64, i int, name, sig string, lines []byte) uint64 {
 	l := &w.l.method
 	const codeSize = 20
@@ -136,7 +136,7 @@ func (w *world) method(pool uint64, i int, name, sig string, lines []byte) uint6
 	return m
 }
 
-// block writes a block header for the segments [seg, seg+n), and marks them in the map.
+// block writes a block header for the segments [seg, seg+n), and marks these in the map.
 func (w *world) block(seg, n uint64) (blob uint64) {
 	at := worldLow + seg<<worldLog2
 	c := &w.l.code
@@ -152,7 +152,6 @@ func (w *world) block(seg, n uint64) (blob uint64) {
 	return at + c.blockSize
 }
 
-// free gives a block's segments back.
 func (w *world) free(seg, n uint64) {
 	w.put(worldLow+seg<<worldLog2+uint64(w.l.code.blockUsed), 0)
 	for s := range n {
@@ -178,13 +177,12 @@ func (w *world) blob(seg, n uint64, name string, frameSize int, codeAt, codeEnd 
 	return at
 }
 
-// fakeScope is one scope to be written.
 type fakeScope struct {
 	method int // number in metadata, from 1
 	bci    int
 }
 
-// The parts of a fake nmethod begin here.
+// The offsets of the parts of a fake nmethod.
 const (
 	nmSegments = 16
 	nmCodeAt   = 512
@@ -192,8 +190,8 @@ const (
 	nmMetaAt   = 1032
 )
 
-// nmethod writes compiled code. It inlines the methods of each stack of pcs into each other, innermost first. The
-// last one of methods owns the code.
+// nmethod writes compiled code. For each pc, it inlines the methods of the pc's stack into each other, innermost first.
+// The last of methods owns the code.
 func (w *world) nmethod(seg uint64, id uint32, methods []uint64, pcs map[int32][]fakeScope, order []int32) uint64 {
 	at := w.blob(seg, nmSegments, "nmethod", 6, nmCodeAt, nmCodeEnd)
 	l, bl := &w.l.nm, &w.l.blob

@@ -17,9 +17,9 @@ func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 	case arch.WayJumpsAnyhow:
 		e.Jump, e.Indirect = true, true
 		if in.Mem {
-			e.Through = arch.Told(s.load(s.address(in)))
+			e.Through = arch.Plain(s.load(s.address(in)))
 		} else {
-			e.Target, e.ThrownAt = arch.Told(s.get(in.RM)), arch.Told(s.Regs[java.ThrownAt])
+			e.Target, e.ThrownAt = arch.Plain(s.get(in.RM)), arch.Plain(s.Regs[java.ThrownAt])
 		}
 	}
 	return e
@@ -34,7 +34,7 @@ func (s state) exit(popped int32) arch.Exit {
 	_, writes := s.Stored(sp)
 	e := arch.Exit{
 		RA: s.load(sp), SP: sp, FP: s.Regs[rbp], Saved: s.Saved,
-		SenderSP: s.Regs[java.SenderSP], BCP: arch.Told(s.Regs[java.BCP]),
+		SenderSP: s.Regs[java.SenderSP], BCP: arch.Plain(s.Regs[java.BCP]),
 		Calls: s.Calls, WritesRA: writes || s.Patched,
 	}
 	if e.RA.Kind == arch.Unknown && sp.Kind == arch.Value && sp.Reg < arch.FirstToken {
@@ -48,9 +48,9 @@ func (s state) exit(popped int32) arch.Exit {
 	if sp.Kind != arch.Value {
 		e.SP, e.End = arch.Loc{}, arch.Loc{}
 	}
-	e.RA, e.SP, e.FP, e.Taken, e.SenderSP = arch.Told(e.RA), arch.Told(e.SP), arch.Told(e.FP), arch.Told(e.Taken),
-		arch.Told(e.SenderSP)
-	e.End = arch.Told(e.End)
+	e.RA, e.SP, e.FP, e.Taken, e.SenderSP = arch.Plain(e.RA), arch.Plain(e.SP), arch.Plain(e.FP), arch.Plain(e.Taken),
+		arch.Plain(e.SenderSP)
+	e.End = arch.Plain(e.End)
 	return e
 }
 
@@ -93,6 +93,6 @@ func (t *tracer) Sized(at *arch.State, size int32) (arch.Exit, bool) {
 	if e.FP.Kind == arch.AtMem && e.FP.Off < 0 { // not stored yet: still in its register
 		e.FP = s.Regs[rbp]
 	}
-	e.RA, e.FP = arch.Told(e.RA), arch.Told(e.FP)
+	e.RA, e.FP = arch.Plain(e.RA), arch.Plain(e.FP)
 	return e, true
 }

@@ -12,5 +12,5 @@ var perf = arch.PerfLayout{
 		rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, rip,
 		r8, r9, r10, r11, r12, r13, r14, r15,
 	},
-	Untold: 1<<rbx | 1<<r12 | 1<<r13 | 1<<r14 | 1<<r15,
+	Unreported: 1<<rbx | 1<<r12 | 1<<r13 | 1<<r14 | 1<<r15,
 }

@@ -25,12 +25,12 @@ func (t *tracer) jumpsOut(s state, indirect bool) arch.Exit {
 	if !indirect {
 		return e
 	}
-	if to := arch.Told(s.get(t.in.Rn)); t.in.Rn != x8 && t.in.Rn != x9 {
+	if to := arch.Plain(s.get(t.in.Rn)); t.in.Rn != x8 && t.in.Rn != x9 {
 		e.Target = to
 	} else if to.Kind == arch.AtMem {
 		e.Through = to
 	}
-	e.ThrownAt = arch.Told(s.Regs[t.java.ThrownAt])
+	e.ThrownAt = arch.Plain(s.Regs[t.java.ThrownAt])
 	if e.ThrownAt.Kind != arch.Unknown { // the link register may be stale: C2's exception blob does not load it
 		e.Taken = e.ThrownAt
 	}
@@ -65,10 +65,10 @@ func (t *tracer) hasSetSender() bool {
 
 // exit returns the state at a return to ra (or where one would be) in terms of the start.
 func (t *tracer) exit(s state, ra arch.Loc) arch.Exit {
-	sp := arch.Told(s.Regs[regSP])
+	sp := arch.Plain(s.Regs[regSP])
 	e := arch.Exit{
-		RA: arch.Told(ra), SP: sp, End: sp, FP: arch.Told(s.Regs[x29]), Saved: s.Saved, Taken: arch.Told(s.Regs[x30]),
-		SenderSP: arch.Told(s.Regs[t.java.SenderSP]), BCP: arch.Told(s.Regs[t.java.BCP]),
+		RA: arch.Plain(ra), SP: sp, End: sp, FP: arch.Plain(s.Regs[x29]), Saved: s.Saved, Taken: arch.Plain(s.Regs[x30]),
+		SenderSP: arch.Plain(s.Regs[t.java.SenderSP]), BCP: arch.Plain(s.Regs[t.java.BCP]),
 		Calls: s.Calls, WritesRA: s.Patched,
 	}
 	for r := x19; r < x29; r++ {
@@ -92,7 +92,7 @@ func (t *tracer) exit(s state, ra arch.Loc) arch.Exit {
 func (t *tracer) built(s state) arch.Exit {
 	fp := s.Regs[x29]
 	e := t.exit(s, s.load(plus(fp, 8)))
-	e.FP, e.SP = arch.Told(s.load(fp)), arch.Told(plus(fp, 16))
+	e.FP, e.SP = arch.Plain(s.load(fp)), arch.Plain(plus(fp, 16))
 	e.FrameBuilt = true
 	return e
 }
@@ -135,6 +135,6 @@ func (t *tracer) Sized(at *arch.State, size int32) (arch.Exit, bool) {
 	if end.Kind != arch.Value {
 		return arch.Exit{}, false
 	}
-	return arch.Exit{RA: arch.Told(s.load(plus(end, -8))), FP: arch.Told(s.load(plus(end, -16))), SP: end, End: end,
+	return arch.Exit{RA: arch.Plain(s.load(plus(end, -8))), FP: arch.Plain(s.load(plus(end, -16))), SP: end, End: end,
 		Calls: s.Calls, FrameBuilt: true}, true
 }

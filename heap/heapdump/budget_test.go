@@ -10,7 +10,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestPlanBudget: classes that are each other's superclass, with many static fields, are not looked at without end.
+// TestPlanBudget: classes that are each other's superclass, with many static fields, result in a bounded number of
+// steps.
 func TestPlanBudget(t *testing.T) {
 	d := &dumping{classes: map[uint64]*class{}, out: hprof.NewWriter(io.Discard, time.Time{})}
 	fields := make([]vmstructs.DumpField, 1<<16)
@@ -30,7 +31,7 @@ func TestPlanBudget(t *testing.T) {
 	}
 }
 
-// TestHandleBudget: the handles of all threads count together.
+// TestHandleBudget: the bound counts the handles of all threads together.
 func TestHandleBudget(t *testing.T) {
 	d := &dumping{heap: &vmstructs.Heap{}, out: hprof.NewWriter(io.Discard, time.Time{})}
 	n := 0

@@ -8,13 +8,12 @@ import (
 	"goprof/vmstructs"
 )
 
-// class is a class of the dump.
 type class struct {
 	*vmstructs.DumpClass
-	element hprof.Type // of an array; 0: it is none
-	chunk   bool       // a virtual thread's frames lie in its objects, behind the fields
+	element hprof.Type // the type of an array's elements; 0: no array
+	chunk   bool       // its objects hold frames of virtual threads, after the fields
 	planned bool
-	plan    []step // the fields of an instance, in the order of the file
+	plan    []step // the fields of an instance, in the file's order
 	size    uint32 // bytes of an instance in the file
 	taken   uint32 // bytes of these fields in the heap
 }
@@ -26,20 +25,20 @@ type step struct {
 }
 
 const (
-	// maxDepth bounds the superclasses of a class.
 	maxDepth = 1 << 12
-	// maxPlans bounds the steps of all classes together, maxLooked the classes and fields that are read to make them.
+	// maxPlans bounds the steps of all classes together. maxLooked bounds the classes and fields that are read to make the
+	// steps.
 	maxPlans  = 1 << 22
 	maxLooked = 1 << 24
-	// maxInstance bounds the bytes that are read of an object with fields.
+	// maxInstance bounds the bytes that are read of an object that is not an array.
 	maxInstance = 1<<20 + 8
-	// maxFields bounds the bytes of an object's fields in the file, which one call writes.
+	// maxFields bounds the bytes of an object's fields in the file. One call writes all of them.
 	maxFields = 1 << 20
 
 	chunkName  = "jdk/internal/vm/StackChunk"
 	objectName = "java/lang/Object"
 
-	// resolvedReferences is what HotSpot's own dumps call the objects that a class's constants stand for.
+	// resolvedReferences is the name in HotSpot's own dumps for the array of objects that a class's constants refer to.
 	resolvedReferences = "<resolved_references>"
 )
 
@@ -99,7 +98,7 @@ func (d *dumping) writeClasses() error {
 	return d.out.Err()
 }
 
-// className returns the name of a class in the JVM's spelling, as it may be shown.
+// className returns the name of a class in the JVM's spelling, with hidden parts replaced.
 func (d *dumping) className(name string) string {
 	if d.opt.Names == nil {
 		return name
@@ -117,7 +116,7 @@ func (d *dumping) className(name string) string {
 
 func slashes(name string) string { return strings.ReplaceAll(name, ".", "/") }
 
-// fieldName is the name of a field, as it may be shown.
+// fieldName returns the number of a field's name, with hidden parts replaced.
 func (d *dumping) fieldName(c *class, field string) uint64 {
 	if d.opt.Names != nil {
 		field = d.opt.Names.MethodOf(vmstructs.JavaName(c.Name), field)
@@ -182,7 +181,7 @@ func (d *dumping) writeClass(c *class) {
 	d.out.Class(&out)
 }
 
-// mirrorBytes reads the first n bytes of a java.lang.Class, where its static fields are. The result is shorter if
+// mirrorBytes reads the first n bytes of a java.lang.Class, which include its static fields. The result is shorter if
 // memory is missing.
 func (d *dumping) mirrorBytes(addr uint64, n int) []byte {
 	if n == 0 || n > maxInstance {
@@ -199,7 +198,7 @@ func (d *dumping) mirrorBytes(addr uint64, n int) []byte {
 	return nil
 }
 
-// sizeOf is how many bytes a value has in the heap.
+// sizeOf is the size of a value in the heap.
 func (d *dumping) sizeOf(kind hprof.Type) int {
 	if kind == hprof.Object {
 		return d.heap.RefSize()
@@ -207,7 +206,7 @@ func (d *dumping) sizeOf(kind hprof.Type) int {
 	return kind.Size()
 }
 
-// valueOf returns the value with which b begins.
+// valueOf returns the value at the beginning of b.
 func (d *dumping) valueOf(kind hprof.Type, b []byte) uint64 {
 	if kind == hprof.Object {
 		return d.heap.RefTo(b)

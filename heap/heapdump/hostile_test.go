@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// mostReads is some ten times what an honest dump of this JVM takes.
+	// mostReads is about ten times the reads of an undamaged dump of this JVM.
 	mostReads = 8 << 20
-	// mostMemory is what a dump of lies may have in use.
+	// mostMemory is the most memory that a dump of a damaged heap may use.
 	mostMemory = 300 << 20
 )
 
 // TestHostile: damaged classes, fields, names, headers and lists cost a bounded number of reads and bounded memory. The
-// dump ends with an error, or says what it lacks.
+// dump ends with an error, or reports what it lacks.
 func TestHostile(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.HeapHeld", "-Xmx64m")

@@ -22,7 +22,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// held makes a heap dump of a JVM that stands still, and what GC.class_histogram -all counts behind it.
+// held makes a heap dump of a JVM that stands still. It also returns the counts of a GC.class_histogram -all that is
+// made afterwards.
 func held(t *testing.T, jdk jvmtest.JDK, blank bool, flags ...string) (dump []byte, counts map[string]int) {
 	t.Helper()
 	jvm := jvmtest.Start(t, jdk, "truth.HeapHeld", append([]string{"-Xmx128m"}, flags...)...)
@@ -34,7 +35,7 @@ func held(t *testing.T, jdk jvmtest.JDK, blank bool, flags ...string) (dump []by
 	var out bytes.Buffer
 	var res *heapdump.Result
 	var failed error
-	for range 20 { // a collection may move objects, and ends soon
+	for range 20 { // a collection may be moving objects; it ends soon
 		out.Reset()
 		err = s.Hold(nil, jvmtest.Slow(time.Minute), func(threads func(func(*heapdump.Thread)), cut <-chan struct{}) {
 			opt := heapdump.Options{At: time.Now(), Threads: threads, Blank: blank, Cancel: cut}
@@ -69,13 +70,13 @@ func held(t *testing.T, jdk jvmtest.JDK, blank bool, flags ...string) (dump []by
 	return out.Bytes(), counts
 }
 
-// forms are what a heap dump is tried with.
+// forms are the JVM options of this test.
 var forms = [][]string{{"-XX:+UseSerialGC"}, {"-XX:+UseParallelGC", "-XX:-UseCompressedOops"}, {"-XX:+UseG1GC"},
 	{"-XX:+UseShenandoahGC", "-XX:+IgnoreUnrecognizedVMOptions"}, {"-XX:+UseZGC", "-XX:+IgnoreUnrecognizedVMOptions"},
 	{"-XX:+ZGenerational", "-XX:+UseZGC", "-XX:+IgnoreUnrecognizedVMOptions"},
 	{"-XX:+UseConcMarkSweepGC", "-XX:+IgnoreUnrecognizedVMOptions"}}
 
-// TestLive: classes, counts, values, paths, threads and roots are those of the program. Where GOPROF_JDKS names no JDKs
+// TestLive: classes, counts, values, paths, threads and roots are those of the program. If GOPROF_JDKS names no JDKs,
 // one collector is enough.
 func TestLive(t *testing.T) {
 	some := forms
@@ -99,7 +100,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// checkCounts compares the program's classes, and the sum of others: jcmd makes some objects itself.
+// checkCounts compares the counts of the program's classes, and only the sum of all others, because jcmd makes some
+// objects itself.
 func checkCounts(t *testing.T, d *hprofread.Dump, counts map[string]int) {
 	t.Helper()
 	for name, want := range map[string]int{"Node": 2501, "Sub": 2500, "Holder": 1} {
@@ -151,7 +153,7 @@ func checkValues(t *testing.T, d *hprofread.Dump) {
 	}
 }
 
-// checkRoots looks for the object that only a thread's stack holds.
+// checkRoots checks that the dump has the object that only a thread's stack refers to.
 func checkRoots(t *testing.T, d *hprofread.Dump) {
 	t.Helper()
 	var thread uint32
@@ -179,8 +181,8 @@ func checkRoots(t *testing.T, d *hprofread.Dump) {
 	}
 }
 
-// TestMoving: while a collector moves objects beside the program, there is no dump. When there is one, each reference
-// of what the program keeps leads to an object.
+// TestMoving: while a collector moves objects concurrently, Write refuses to make a dump. In each successful dump,
+// every reference of the objects that the program keeps leads to an object.
 func TestMoving(t *testing.T) {
 	some := []string{"-XX:+UseZGC -XX:ZCollectionInterval=0.2 -XX:+ZGenerational -XX:ZCollectionIntervalMinor=0.1",
 		"-XX:+UseShenandoahGC -XX:ShenandoahGCHeuristics=aggressive", "-XX:+UseZGC -XX:ZCollectionInterval=0.2"}
@@ -209,7 +211,7 @@ func moving(t *testing.T, jdk jvmtest.JDK, flags string) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	moving, dumps, shenandoah := 0, 0, strings.Contains(flags, "Shenandoah") // which moves objects most of the time
+	moving, dumps, shenandoah := 0, 0, strings.Contains(flags, "Shenandoah") // Shenandoah moves objects most of the time
 	for tries := 0; tries < 1000 && (dumps < 8 || shenandoah && moving == 0 && dumps < 50); tries++ {
 		var out bytes.Buffer
 		var failed error
@@ -261,7 +263,7 @@ func checkKept(t *testing.T, d *hprofread.Dump) {
 	}
 }
 
-// TestBlank: the shape is there, and no number and no text.
+// TestBlank: the dump has the shape of the heap, but no numbers and no texts.
 func TestBlank(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		data, _ := held(t, jdk, true)
@@ -284,8 +286,8 @@ func TestBlank(t *testing.T) {
 	})
 }
 
-// TestReader: the library behind VisualVM finds the same classes, values, stacks and roots, and so does the parser of
-// Eclipse MAT.
+// TestReader: the library that VisualVM uses finds the same classes, values, stacks and roots, and so does the parser
+// of Eclipse MAT.
 func TestReader(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, target jvmtest.JDK) {

@@ -10,19 +10,17 @@ import (
 // scratchSize is how many bytes of an array are read at once.
 const scratchSize = 1<<20 + 8
 
-// window is a copy of the part of the heap in which the next objects lie: they are visited in the order of their
-// addresses.
+// window is a copy of the next part of the heap. Objects are visited in the order of their addresses.
 type window struct {
 	heap  *vmstructs.Heap
 	b     []byte
 	start uint64
-	end   uint64 // of the area
+	end   uint64 // the end of the area
 }
 
-// windowSize is how many bytes a window has.
 const windowSize = 1 << 20
 
-// bytes returns n bytes of an object, nil if they cannot be read.
+// bytes returns n bytes of an object. It returns nil if they cannot be read.
 func (w *window) bytes(addr, n uint64) []byte {
 	if at := addr - w.start; addr >= w.start && at+n <= uint64(len(w.b)) {
 		return w.b[at : at+n]
@@ -40,7 +38,6 @@ func (w *window) bytes(addr, n uint64) []byte {
 	return nil
 }
 
-// object writes one object.
 func (d *dumping) object(o *vmstructs.Object) {
 	if d.err != nil || o.Class.Filler || d.out.Err() != nil {
 		return
@@ -72,7 +69,7 @@ func (d *dumping) object(o *vmstructs.Object) {
 	}
 }
 
-// standsForClass reports whether an object is the java.lang.Class of a class. The dump has the class in its place. Like
+// standsForClass reports whether an object is the java.lang.Class of a class. The dump has the class instead. Like
 // HotSpot's dumps, it also leaves out the java.lang.Class of an archived class that is not loaded.
 func (d *dumping) standsForClass(o *vmstructs.Object) bool {
 	if d.mirrors[o.Addr] {
@@ -85,7 +82,7 @@ func (d *dumping) standsForClass(o *vmstructs.Object) bool {
 
 func (d *dumping) isArray(o *vmstructs.Object) bool { return o.Length >= 0 }
 
-// instance writes an object with fields. It returns false if the object cannot be read.
+// instance writes an object that is not an array. It returns false if the object cannot be read.
 func (d *dumping) instance(o *vmstructs.Object, c *class) bool {
 	b := d.window.bytes(o.Addr, min(o.Bytes, maxInstance))
 	if b == nil {
@@ -172,7 +169,7 @@ func (d *dumping) elements(kind hprof.Type, addr, n uint64) {
 	}
 }
 
-// swap copies values of a width, and reverses the bytes of each.
+// swap copies values of width bytes, and reverses the bytes of each.
 func swap(to, from []byte, width int) {
 	switch width {
 	case 1:

@@ -11,19 +11,20 @@ import (
 )
 
 const (
-	// maxChunk bounds the bytes that are read of a virtual thread's frames in the heap.
+	// maxChunk bounds the bytes of a virtual thread's frames in the heap that are read.
 	maxChunk = 1 << 20
-	// maxRoots bounds the roots that are kept until they are written, maxHandles the handles of native code that are read.
+	// maxRoots bounds the roots that are kept until they are written. maxHandles bounds the handles of native code that
+	// are read.
 	maxRoots   = 1 << 22
 	maxHandles = 1 << 22
 	// cancelEach is the number of roots between two checks whether the dump is cancelled.
 	cancelEach = 1 << 12
 )
 
-// root is a reference that keeps an object alive. Roots are found first and written later, because the file has them
-// after the stacks.
+// root is a reference that keeps an object alive. Roots are found first and written later, because they follow the
+// stacks in the file.
 type root struct {
-	object, handle uint64 // handle: of a global handle of native code
+	object, handle uint64 // handle: the address of a global handle of native code
 	thread         uint32
 	kind           rootKind
 }
@@ -58,7 +59,6 @@ func (d *dumping) handle(r root) bool {
 	return d.err == nil
 }
 
-// writeRoots writes the list of roots.
 func (d *dumping) writeRoots() {
 	for i, r := range d.roots {
 		if i%cancelEach == 0 && d.cancelled() {
@@ -78,7 +78,7 @@ func (d *dumping) writeRoots() {
 	d.roots = nil
 }
 
-// thread writes a thread's stack. It adds the objects that the thread and its stack keep alive to the roots.
+// thread writes a thread's stack. It adds the objects that the thread and its stack refer to, to the roots.
 func (d *dumping) thread(t *Thread) {
 	if d.cancelled() {
 		return
@@ -138,8 +138,8 @@ func (d *dumping) frame(f *profile.Frame) uint64 {
 	return d.frames
 }
 
-// references returns, each once, the values in memory that may be addresses of objects: words, and half words that are
-// compressed references.
+// references returns the values in memory that may be addresses of objects, each once. It takes whole words as
+// addresses, and half words as compressed references.
 func (d *dumping) references(pieces ...[]byte) (found []uint64) {
 	for _, b := range pieces {
 		for at := 0; at+8 <= len(b); at += 8 {
@@ -155,7 +155,7 @@ func (d *dumping) references(pieces ...[]byte) (found []uint64) {
 	return slices.Compact(found)
 }
 
-// bytesOf returns words as the bytes that they are in memory.
+// bytesOf returns words as bytes in memory order.
 func bytesOf(words []uint64) (b []byte) {
 	for _, w := range words {
 		b = binary.LittleEndian.AppendUint64(b, w)

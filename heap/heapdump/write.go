@@ -12,7 +12,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// Names replaces the names that may not be shown. It gets and returns classes in Java's spelling.
+// Names replaces the names that must be hidden. It gets and returns class names in Java's spelling.
 type Names interface {
 	Class(name string) string
 	MethodOf(class, member string) string
@@ -26,7 +26,7 @@ type Thread struct {
 	Snap  *process.Snapshot
 }
 
-// toBase reports whether the copy of the thread's stack reaches to the oldest frame.
+// toBase reports whether the copy of the thread's stack includes the oldest frame.
 func (t *Thread) toBase() bool {
 	end := t.Snap.SP + uint64(len(t.Snap.Stack))
 	if len(t.Snap.Under) > 0 {
@@ -35,49 +35,47 @@ func (t *Thread) toBase() bool {
 	return end == t.Java.StackBase
 }
 
-// Options say what to write.
 type Options struct {
-	At time.Time // of which moment the heap is
-	// Threads calls a function for each thread. The Thread is valid until that function returns.
+	At time.Time // the moment of the heap's state
+	// Threads calls a function for each thread. A Thread is valid until that function returns.
 	Threads func(func(*Thread))
-	// Blank writes zero for each value that is no reference: numbers and texts. The shape stays.
+	// Blank writes zero in place of numbers and texts. Only references remain.
 	Blank bool
-	// Names is nil if all names may be shown.
+	// Names is nil if no name must be hidden.
 	Names Names
-	// Size is the largest possible size of the heap, and bounds the file. 0 stands for the size that the JVM's structures
-	// have.
+	// Size is the largest possible size of the heap, and bounds the file. With 0, the size in the JVM's structures is
+	// used.
 	Size uint64
 	// Cancel ends the dump early, with ErrCancelled. May be nil.
 	Cancel <-chan struct{}
-	// Objects is called when all is written but the objects. May be nil.
+	// Objects is called when everything but the objects is written. May be nil.
 	Objects func()
 }
 
-// Result is what a heap dump holds, and what it lacks.
+// Result counts what a heap dump holds, and what it lacks.
 type Result struct {
 	Classes, Objects int64
-	Bytes            uint64 // that the objects have in the heap
+	Bytes            uint64 // of the objects in the heap
 	Threads          int64
 	Written          int64
 
-	Unread  vmstructs.Unread // what could not be read as objects
-	Unknown uint64           // bytes of objects whose class is none of those that are loaded
-	Lost    uint64           // bytes of objects that could not be read: zeros stand for them
-	Cut     int64            // elements for which a record has no room
-	// UnreadClasses is how many classes could not be read. Their objects count as unknown.
+	Unread  vmstructs.Unread // memory that could not be read as objects
+	Unknown uint64           // bytes of objects whose class is not known
+	Lost    uint64           // bytes that could not be read; the file has zeros for them
+	Cut     int64            // array elements that do not fit into a record
+	// UnreadClasses is the number of classes that could not be read. Their objects count as Unknown.
 	UnreadClasses int
-	// NoGlobals: not all global handles of native code are known. NoLocals counts the threads whose local handles are not
-	// all known.
+	// NoGlobals: some global handles of native code are not known. NoLocals counts the threads of which some local handles
+	// are not known.
 	NoGlobals bool
 	NoLocals  int
-	// CutStacks counts threads whose oldest frames could not be looked at for roots.
+	// CutStacks counts threads whose oldest frames could not be searched for roots.
 	CutStacks int
 }
 
 var (
 	// ErrCancelled: Options.Cancel was closed.
-	ErrCancelled = errors.New("heapdump: cancelled")
-	// ErrUnreadable: most of the heap cannot be read.
+	ErrCancelled  = errors.New("heapdump: cancelled")
 	ErrUnreadable = errors.New("heapdump: too much of the heap cannot be read")
 	// ErrTooMuch: the file would be larger than the dump of a heap of that size can be.
 	ErrTooMuch = errors.New("heapdump: the heap is not as large as it says")
@@ -88,12 +86,11 @@ const (
 	maxSteps = 1 << 22
 	// maxLost bounds the zeros that are written for unreadable memory.
 	maxLost = 1 << 30
-	// fileGrows and fileMore bound the file by the size of the heap: compressed references become up to twice as long, and
-	// headers are added. maxHeap is larger than any heap.
+	// fileGrows and fileMore bound the file by the size of the heap. The file is larger than the heap, because compressed
+	// references become up to twice as long and headers are added. maxHeap is larger than any heap.
 	fileGrows, fileMore, maxHeap = 4, 1 << 30, 1 << 48
 )
 
-// dumping is a heap dump under way.
 type dumping struct {
 	heap    *vmstructs.Heap
 	out     *hprof.Writer
@@ -109,16 +106,16 @@ type dumping struct {
 	last    *class            // of the last object
 	window  window
 	scratch []byte
-	frames  uint64 // numbers of frames so far
+	frames  uint64 // the numbers of frames that are in use
 	roots   []root
 	handles int
-	looked  int // fields, in planOf
+	looked  int // fields that planOf has read
 	steps   int
 	err     error
 }
 
-// Write writes a heap dump of a JVM that stands still. The result is not nil if the error is ErrCancelled: it then
-// counts what was written.
+// Write writes a heap dump of a JVM that stands still. With the error ErrCancelled, the result is not nil and counts
+// what was written.
 func Write(w io.Writer, vm *vmstructs.VM, opt Options) (*Result, error) {
 	heap, err := vm.NewHeap()
 	if err != nil {
@@ -166,13 +163,13 @@ func Write(w io.Writer, vm *vmstructs.VM, opt Options) (*Result, error) {
 	return &d.res, nil
 }
 
-// WriteError is an error of the writer that the dump went to.
+// WriteError is an error of the writer to which the dump was written.
 type WriteError struct{ Err error }
 
 func (e *WriteError) Error() string { return e.Err.Error() }
 func (e *WriteError) Unwrap() error { return e.Err }
 
-// bounded is a writer of at most so many bytes.
+// bounded is a writer that accepts a bounded number of bytes.
 type bounded struct {
 	io.Writer
 	left int64
@@ -215,7 +212,6 @@ func (d *dumping) fail(err error) {
 	}
 }
 
-// objects writes all objects.
 func (d *dumping) objects() error {
 	for _, a := range d.areas {
 		d.window.end = a.Top
@@ -228,7 +224,7 @@ func (d *dumping) objects() error {
 	return nil
 }
 
-// name returns the number of a name, and writes the name when it is first used.
+// name returns the number of a name. The first call for a name writes it.
 func (d *dumping) name(text string) uint64 {
 	id, ok := d.names[text]
 	if !ok {
@@ -245,7 +241,7 @@ func (d *dumping) isObject(addr uint64) bool {
 	return klass != 0 && d.classes[klass] != nil
 }
 
-// Missing says in a sentence what the dump lacks, for each reason.
+// Missing returns a sentence for each thing that the dump lacks.
 func (r *Result) Missing() (all []string) {
 	tell := func(n uint64, what string) {
 		if n > 0 {

@@ -10,10 +10,10 @@ type Value[T any] struct {
 	known bool
 }
 
-// Known is a fact that is known.
+// Known returns a known fact.
 func Known[T any](v T) Value[T] { return Value[T]{v, true} }
 
-// If is a fact that is known if ok is true. It takes the two results of a function.
+// If returns a fact that is known if ok is true. Its parameters fit the two results of a function.
 func If[T any](v T, ok bool) Value[T] {
 	if !ok {
 		return Value[T]{}
@@ -24,7 +24,6 @@ func If[T any](v T, ok bool) Value[T] {
 // Get returns the fact. ok is false if it is not known.
 func (m Value[T]) Get() (v T, ok bool) { return m.value, m.known }
 
-// IsKnown reports whether the fact is known.
 func (m Value[T]) IsKnown() bool { return m.known }
 
 // Or returns the fact, or otherwise if it is not known.
@@ -35,7 +34,7 @@ func (m Value[T]) Or(otherwise T) T {
 	return otherwise
 }
 
-// Pointer points to a copy of the fact; nil if it is not known.
+// Pointer points to a copy of the fact. It is nil if the fact is not known.
 func (m Value[T]) Pointer() *T {
 	if !m.known {
 		return nil
@@ -43,7 +42,6 @@ func (m Value[T]) Pointer() *T {
 	return &m.value
 }
 
-// String writes the fact, or "not known".
 func (m Value[T]) String() string {
 	if !m.known {
 		return "not known"

@@ -47,7 +47,7 @@ const longStatus = "Name:\tC2 CompilerThre\nUmask:\t0022\nState:\tS " +
 	"Cpus_allowed_list:\t0-7\nMems_allowed:\t00000000,00000001\nMems_allowed_list:\t0\nvoluntary_ctxt_switches:\t3\n" +
 	"nonvoluntary_ctxt_switches:\t4\n"
 
-// TestNoAllocation: reading these files allocates nothing, for the sampler reads while it measures.
+// TestNoAllocation: reading these files allocates nothing, because the sampler reads them while it measures.
 func TestNoAllocation(t *testing.T) {
 	for _, c := range hot {
 		text := []byte(c.text)

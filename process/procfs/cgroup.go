@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// CgroupPaths reads /proc/PID/cgroup, "hierarchy:controllers:path" (cgroups(7)): one line in version 2 ("0::path"), one
-// for each hierarchy in version 1. No path holds a newline (kernel/cgroup/cgroup.c, cgroup_mkdir).
+// CgroupPaths reads the paths in /proc/PID/cgroup. A line is "hierarchy:controllers:path" (cgroups(7)). Version 2 has
+// one line ("0::path"), version 1 has one for each hierarchy. No path contains a newline (kernel/cgroup/cgroup.c,
+// cgroup_mkdir).
 func CgroupPaths(b []byte) (paths []string) {
 	for _, m := range Memberships(b) {
 		paths = append(paths, m.Path)
@@ -73,16 +74,16 @@ func CgroupMounts(b []byte) (mounts []CgroupMount) {
 	return mounts
 }
 
-// unescape undoes how the kernel writes blanks, tabs, newlines and backslashes in mountinfo (fs/proc_namespace.c,
+// unescape decodes the kernel's escapes for blanks, tabs, newlines and backslashes in mountinfo (fs/proc_namespace.c,
 // mangle).
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// Dir returns the directory of a group, false if this mount does not show the group.
+// Dir returns the directory of a group. It returns false if this mount does not show the group.
 func (m *CgroupMount) Dir(group string) (string, bool) {
 	if !strings.HasPrefix(group, "/") || slices.Contains(strings.Split(group+m.Root, "/"), "..") {
-		return "", false // the group lies outside of goprof's namespace (kernel/cgroup/cgroup.c, cgroup_path_ns)
+		return "", false // the group is outside of goprof's namespace (kernel/cgroup/cgroup.c, cgroup_path_ns)
 	}
 	group, root := path.Clean(group), path.Clean(m.Root)
 	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(root, "/"))
@@ -92,12 +93,11 @@ func (m *CgroupMount) Dir(group string) (string, bool) {
 	return path.Join(m.Point, rest), true
 }
 
-// Controls reports whether a hierarchy has a controller.
 func (m *CgroupMount) Controls(controller string) bool {
 	return m.Version == 2 || slices.Contains(m.Controllers, controller)
 }
 
-// CPUMax reads cpu.max of version 2, "150000 100000": the microseconds of CPU time in each period of so many
+// CPUMax reads cpu.max of version 2, "150000 100000": the CPU time in each period, and the length of a period, in
 // microseconds. limited is false for "max".
 func CPUMax(b []byte) (cpus float64, limited, ok bool) {
 	word, rest := cutWord(b)
@@ -125,7 +125,7 @@ func CPUQuota(quota, period []byte) (cpus float64, limited, ok bool) {
 	return float64(q) / float64(p), ok, ok
 }
 
-// Throttling is how often and how long a group had to wait because of its limit, from cpu.stat.
+// Throttling has how often and how long a group had to wait because of its limit, from cpu.stat.
 type Throttling struct {
 	Periods, Throttled uint64
 	Time               time.Duration

@@ -11,12 +11,11 @@ import (
 	"goprof/process/maybe"
 )
 
-// GroupMemory is the memory of a control group: the process's own or a group above it, whichever has the tightest
-// limit.
+// GroupMemory is the memory of a control group: of the process's own group and the groups above it, the one with the
+// tightest limit.
 type GroupMemory struct {
-	Used, Max maybe.Value[uint64] // without a limit Max is not known, and the group is the process's own
-	// Cache is the part of Used that the kernel takes back before it kills a process: pages of files, without shared
-	// memory.
+	Used, Max maybe.Value[uint64] // if there is no limit, Max is not known, and the group is the process's own
+	// Cache is the part of Used that the kernel reclaims before it kills a process: pages of files, without shared memory.
 	Cache maybe.Value[uint64]
 	// Limited: one of the groups has a limit.
 	Limited maybe.Value[bool]
@@ -36,7 +35,6 @@ func (g *Group) OOMKills() (n uint64, ok bool) {
 	return Keyed(b, "oom_kill")
 }
 
-// Memory reads the GroupMemory.
 func (g *Group) Memory() (m GroupMemory) {
 	current, limit, cache, shared := "memory.current", "memory.max", "file", "shmem"
 	if g.Version == 1 { // mm/memcontrol-v1.c, memcg1_stat_format
@@ -60,7 +58,7 @@ func (g *Group) Memory() (m GroupMemory) {
 		b, _ = Read(path.Join(dir, "memory.stat"), MaxFile)
 		files, ok := Keyed(b, cache)
 		memory, ok2 := Keyed(b, shared)
-		slabs, _ := Keyed(b, "slab_reclaimable") // version 2: what the kernel remembers of files
+		slabs, _ := Keyed(b, "slab_reclaimable") // version 2: the kernel's cached data about files
 		m.Cache = maybe.If(files-min(files, memory)+slabs, ok && ok2)
 		if tighter {
 			m.Max = maybe.Known(n)

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestGroupMemory reads groups of both versions: the tightest limit counts, and a cache of files is told apart.
+// TestGroupMemory reads groups of both versions. The tightest limit counts, and the cache of files is counted
+// separately.
 func TestGroupMemory(t *testing.T) {
 	write := func(dir string, files map[string]string) string {
 		if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -12,11 +12,12 @@ const maxGroups = 64
 // Group is a control group with the groups above it that a mount shows.
 type Group struct {
 	Version int
-	Path    string   // as /proc/PID/cgroup has it
-	Dirs    []string // its own first
+	Path    string   // as in /proc/PID/cgroup
+	Dirs    []string // its own directory first
 }
 
-// GroupOf returns the group of a process in the hierarchy of a controller: one of version 1, or else that of version 2.
+// GroupOf returns the group of a process in the hierarchy of a controller. This is a hierarchy of version 1, or else
+// that of version 2.
 func GroupOf(memberships []Membership, mounts []CgroupMount, controller string) (g Group, ok bool) {
 	version := 2
 	for _, m := range memberships {
@@ -51,13 +52,12 @@ func upTo(dir, top string) (dirs []string) {
 	return dirs
 }
 
-// OwnLimit is a limit on the CPU time of a control group that this OS thread belongs to.
+// OwnLimit is a limit on the CPU time of a control group to which this OS thread belongs.
 type OwnLimit struct {
 	Quota time.Duration // of CPU time in each period
 	Stat  string        // the group's cpu.stat
 }
 
-// MaxMountinfo bounds the bytes of a list of mounts.
 const MaxMountinfo = 4 << 20
 
 // OwnCPULimits returns the limits on the CPU time of this OS thread: those of its group and of the groups above. In
@@ -68,7 +68,7 @@ func OwnCPULimits() (limits []OwnLimit) {
 	return cpuLimits(b, mounts)
 }
 
-// cpuLimits returns the limits of the groups that a /proc/TID/cgroup names.
+// cpuLimits returns the limits of the groups in a /proc/TID/cgroup.
 func cpuLimits(cgroup, mountinfo []byte) (limits []OwnLimit) {
 	group, ok := GroupOf(Memberships(cgroup), CgroupMounts(mountinfo), "cpu")
 	if !ok {
@@ -77,12 +77,12 @@ func cpuLimits(cgroup, mountinfo []byte) (limits []OwnLimit) {
 	for _, dir := range group.Dirs {
 		var quota time.Duration
 		if group.Version == 1 {
-			us, _ := Read(path.Join(dir, "cpu.cfs_quota_us"), MaxFile) // -1: there is none
+			us, _ := Read(path.Join(dir, "cpu.cfs_quota_us"), MaxFile) // -1: no limit
 			n, _ := Number(us)
 			quota = Microseconds(n)
 		} else {
 			limit, _ := Read(path.Join(dir, "cpu.max"), MaxFile)
-			word, _ := cutWord(limit) // "max": there is none
+			word, _ := cutWord(limit) // "max": no limit
 			n, _ := number(word)
 			quota = Microseconds(n)
 		}
@@ -93,9 +93,9 @@ func cpuLimits(cgroup, mountinfo []byte) (limits []OwnLimit) {
 	return limits
 }
 
-// NoRealTime returns the control group (version 1) of this OS thread if the group has no time for real-time priority
+// NoRealTime returns the control group (version 1) of this OS thread if the group gets no time for real-time priority
 // (Documentation/scheduler/sched-rt-group.rst). Then no thread of the group can have such a priority, whatever its
-// capabilities. file is where the group's time is set. file is empty if real-time priority is possible.
+// capabilities. file is the file that sets the group's time. It is empty if real-time priority is possible.
 func NoRealTime() (group Group, file string) {
 	b, _ := Read("/proc/thread-self/cgroup", MaxFile)
 	mounts, _ := Read("/proc/self/mountinfo", MaxMountinfo)
@@ -115,7 +115,7 @@ func NoRealTime() (group Group, file string) {
 // real-time priority.
 const RealTimeFile = "cpu.rt_runtime_us"
 
-// Runnable reads how many threads of the machine run or wait for a CPU (/proc/loadavg, "0.20 0.18 0.12 1/80 11206").
+// Runnable returns how many threads of the machine run or wait for a CPU (/proc/loadavg, "0.20 0.18 0.12 1/80 11206").
 func Runnable(loadavg []byte) (n int, ok bool) {
 	for range 3 {
 		_, loadavg = cutWord(loadavg)

@@ -10,7 +10,7 @@ const (
 	uidLine = "11111111_2222_3333_4444_555555555555"
 )
 
-// TestContainerOf: what container runtimes make /proc/PID/cgroup look like.
+// TestContainerOf reads /proc/PID/cgroup as container runtimes make it.
 func TestContainerOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		cgroup string

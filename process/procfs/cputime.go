@@ -8,22 +8,20 @@ type CPUTime struct {
 	User, Nice, System, Idle, IOWait, IRQ, SoftIRQ, Steal uint64
 }
 
-// Total is the sum of all kinds of time.
 func (c CPUTime) Total() uint64 {
 	return c.User + c.Nice + c.System + c.Idle + c.IOWait + c.IRQ + c.SoftIRQ + c.Steal
 }
 
-// MachineStat is what goprof needs of /proc/stat.
+// MachineStat has the fields of /proc/stat that goprof uses.
 type MachineStat struct {
 	CPUTime CPUTime
-	CPUs    int    // that run
-	Running uint64 // threads that have a CPU or want one
+	CPUs    int    // online CPUs
+	Running uint64 // threads that run or wait for a CPU
 }
 
-// maxTicks bounds a number of ticks: three million years of them, so that sums fit.
+// maxTicks bounds a number of ticks, so that sums do not overflow.
 const maxTicks = 1 << 60
 
-// ParseMachineStat reads /proc/stat.
 func ParseMachineStat(b []byte) (m MachineStat, ok bool) {
 	seen := 0
 	for line := range bytes.Lines(b) {

@@ -13,17 +13,17 @@ import (
 )
 
 // Dir reads /proc/PID without allocating. It keeps descriptors of the directories, and its buffers hold names and
-// contents. The result of a method is valid until the next method is called.
+// contents. The result of a method is valid until the next call of a method.
 type Dir struct {
 	PID   int
 	task  int // descriptor of /proc/PID/task
 	pidfd int
-	child int8 // 1: a child of goprof, -1: not, 0: not asked yet
+	child int8 // 1: a child of goprof, -1: not, 0: not yet checked
 	name  [64]byte
 	buf   [4096]byte
 }
 
-// OpenDir opens the directory of a process, which may not exist.
+// OpenDir opens the directory of a process. The process need not exist.
 func OpenDir(pid int) *Dir {
 	p := &Dir{PID: pid, task: -1, pidfd: -1}
 	flags := unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
@@ -39,7 +39,6 @@ func OpenDir(pid int) *Dir {
 // Exists reports whether the process existed at OpenDir.
 func (p *Dir) Exists() bool { return p.task >= 0 }
 
-// Close closes the descriptors.
 func (p *Dir) Close() {
 	for _, fd := range []*int{&p.task, &p.pidfd} {
 		if *fd >= 0 {
@@ -49,11 +48,11 @@ func (p *Dir) Close() {
 	}
 }
 
-// EndFD is a descriptor that can be read from once the process has ended; -1: there is none.
+// EndFD is a descriptor that becomes readable when the process ends. It is -1 if there is none.
 func (p *Dir) EndFD() int { return p.pidfd }
 
-// Ended reports whether the whole process has ended, also if its parent has not reaped it yet, or if its pid now
-// belongs to another process (a pidfd stays with its process).
+// Ended reports whether the whole process has ended. It is also true if the parent has not reaped the process yet, or
+// if another process has its pid now (a pidfd stays with its process).
 func (p *Dir) Ended() bool {
 	if p.pidfd < 0 { // before Linux 5.3
 		return p.task < 0 || unix.Faccessat(p.task, ".", unix.F_OK, 0) != nil || unix.Kill(p.PID, 0) == unix.ESRCH
@@ -93,7 +92,7 @@ func (p *Dir) openName(dir int, name []byte) (int, error) {
 	}
 }
 
-// ReadFD reads an open file from its start into the buffer. It returns nil if that fails.
+// ReadFD reads an open file from its beginning into the buffer. It returns nil if that fails.
 func (p *Dir) ReadFD(fd int) []byte {
 	n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&p.buf)),
 		uintptr(len(p.buf)), 0, 0, 0)
@@ -103,7 +102,7 @@ func (p *Dir) ReadFD(fd int) []byte {
 	return p.buf[:n]
 }
 
-// Read reads /proc/PID/task/TID/file; nil if that fails.
+// Read reads /proc/PID/task/TID/file. It returns nil if that fails.
 func (p *Dir) Read(tid int, file string) []byte {
 	fd, err := p.Open(tid, file)
 	if err != nil {
@@ -114,7 +113,8 @@ func (p *Dir) Read(tid int, file string) []byte {
 	return b
 }
 
-// FileLink returns the text of the link /proc/PID/fd/FD, 64 bytes of it at most, nil if there is no such descriptor.
+// FileLink returns up to 64 bytes of the text of the link /proc/PID/fd/FD. It returns nil if there is no such
+// descriptor.
 func (p *Dir) FileLink(fd uint64) []byte {
 	if fd > 1<<31-1 {
 		return nil
@@ -145,7 +145,7 @@ func (p *Dir) Status(tid int) (state byte, tracer int) {
 	return StatusState(b), StatusTracer(b)
 }
 
-// Tracer returns the thread that traces any thread of the system, 0 if none.
+// Tracer returns the thread that traces a thread, which may belong to any process. It returns 0 if there is none.
 func (p *Dir) Tracer(tid int) int {
 	name := append(strconv.AppendInt(append(p.name[:0], "/proc/"...), int64(tid), 10), "/status\x00"...)
 	fd, err := p.openName(unix.AT_FDCWD, name)
@@ -169,10 +169,10 @@ func (p *Dir) IsOwnChild() bool {
 	return p.child == 1
 }
 
-// lists are lent to Numbers: an agent has hundreds of Dirs.
+// lists has buffers for Numbers, which are shared because an agent has hundreds of Dirs.
 var lists = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// Threads calls each for every thread of the process now.
+// Threads calls each for every present thread of the process.
 func (p *Dir) Threads(each func(tid int)) error {
 	if _, err := unix.Seek(p.task, 0, unix.SEEK_SET); err != nil {
 		return err
@@ -196,8 +196,8 @@ func Numbers(dir int, each func(n int)) error {
 	}
 }
 
-// Count is the number of threads, -1 if it cannot be read. It is the task directory's number of links less two
-// (fs/proc/base.c, proc_task_getattr), which is cheaper to read than any file there.
+// Count is the number of threads, -1 if it cannot be read. It is the number of links of the task directory minus two
+// (fs/proc/base.c, proc_task_getattr). Reading this is cheaper than reading any file there.
 func (p *Dir) Count() int {
 	var st unix.Stat_t
 	if unix.Fstat(p.task, &st) != nil {
@@ -206,13 +206,13 @@ func (p *Dir) Count() int {
 	return int(st.Nlink) - 2
 }
 
-// Born is when a thread began, in ticks since the machine was started, 0 if there is no such thread.
+// Born is when a thread began, in ticks since the machine was started. It is 0 if there is no such thread.
 func (p *Dir) Born(tid int) uint64 {
 	s, _ := ParseStat(p.Read(tid, "stat"))
 	return s.Start
 }
 
-// PassedOn is for a process that has ended. It returns the time, by the monotonic clock, from which another process has
+// PassedOn is for a process that has ended. It returns the time, by the monotonic clock, at which another process got
 // the same pid. The time may be a tick too early. It is math.MaxInt64 while no other thread has the number.
 func (p *Dir) PassedOn() int64 {
 	if p.Born(p.PID) != 0 { // its parent has not reaped it yet
@@ -229,7 +229,7 @@ func (p *Dir) PassedOn() int64 {
 	return int64(Ticks(stat.Start)) - (boot.Nano() - now.Nano())
 }
 
-// AnyThread returns a live thread of the process: the leader may have ended before the others.
+// AnyThread returns a live thread of the process. The leader may have ended before the others.
 func (p *Dir) AnyThread() (tid int) {
 	tid = p.PID
 	if state, _ := p.Status(tid); p.task < 0 || state != 'Z' && state != 'X' {

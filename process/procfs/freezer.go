@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Frozen is the control group by which a process is frozen (docker pause): none of its threads runs.
+// Frozen is the control group that has frozen a process (docker pause): none of its threads runs.
 type Frozen struct {
 	Version int // of the hierarchy, 1 or 2
-	// Group is the path of the frozen group, the process's own or one above it. It is empty if goprof does not see the
+	// Group is the path of the frozen group: the process's own or a group above it. It is empty if goprof does not see the
 	// group.
 	Group string
 	dir   string
-	id    string // of the container, empty: not known
+	id    string // the container's id, empty if not known
 }
 
 // Stops reports whether goprof can stop a frozen thread. With version 1 the thread sleeps in the kernel until it is
@@ -53,7 +53,7 @@ func (f *Frozen) Thaw() string {
 
 var plainPath = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// shellWord quotes a path for a shell: the name of a group may hold any character.
+// shellWord quotes a path for a shell. The name of a group may contain any character.
 func shellWord(s string) string {
 	if plainPath.MatchString(s) {
 		return s
@@ -61,8 +61,8 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// FrozenBy returns the control group that has frozen a process, nil if none has. In another container goprof cannot see
-// that group, and goes by the states of the process's threads.
+// FrozenBy returns the control group that has frozen a process, nil if none has. If the process is in another
+// container, goprof cannot see that group. Then it decides by the states of the process's threads.
 func FrozenBy(pid int) *Frozen {
 	cgroup, err1 := Read(TaskFile(pid, pid, "cgroup"), MaxFile)
 	mounts, err2 := Read("/proc/self/mountinfo", 1<<20)
@@ -84,10 +84,10 @@ func FrozenBy(pid int) *Frozen {
 	return &Frozen{Version: version, id: containerIn(groups)}
 }
 
-// frozenThreads returns the version of cgroups by which all threads of a process seem to be frozen, or 0 if a thread is
-// not. In a group of version 1 they are in state D (kernel/freezer.c, __refrigerator). In one of version 2 they are in
-// state S and wait on their way back to the program (kernel/signal.c, do_freezer_trap, which compilers inline into
-// get_signal). An unfrozen thread waits there only while it is stopped, which is another state.
+// frozenThreads returns the version of cgroups that seems to have frozen all threads of a process, or 0 if a thread is
+// not frozen. In a frozen group of version 1, threads are in state D (kernel/freezer.c, __refrigerator). In one of
+// version 2, they are in state S and wait on their way back to the program (kernel/signal.c, do_freezer_trap, which
+// compilers inline into get_signal). An unfrozen thread waits there only while it is stopped, which is another state.
 func frozenThreads(pid int) (version int) {
 	dir := OpenDir(pid)
 	defer dir.Close()
@@ -102,7 +102,7 @@ func frozenThreads(pid int) (version int) {
 		case state == 'S' && trapped(dir.Read(tid, "wchan")):
 			version = 2
 		default:
-			moves = state != 0 // 0: it has ended meanwhile
+			moves = state != 0 // 0: the thread has ended
 		}
 	})
 	if err != nil || moves {
@@ -111,7 +111,7 @@ func frozenThreads(pid int) (version int) {
 	return version
 }
 
-// trapped reports whether a sleeping thread with that wchan is in the freezer's trap.
+// trapped reports whether a sleeping thread with that wchan is frozen by version 2.
 func trapped(wchan []byte) bool {
 	where := string(bytes.TrimSpace(wchan))
 	return where == "do_freezer_trap" || where == "get_signal"
@@ -126,7 +126,8 @@ func containerIn(groups []Membership) string {
 	return ContainerOf(paths).ID
 }
 
-// frozenBy finds the group that has frozen a process. seen is true if goprof sees all groups that could have.
+// frozenBy finds the group that has frozen a process. seen is true if goprof sees all groups that can freeze the
+// process.
 func frozenBy(groups []Membership, mounts []CgroupMount, read func(string) []byte) (f *Frozen, seen bool) {
 	seen = true
 	for _, m := range groups {
@@ -168,8 +169,8 @@ func (m *CgroupMount) holds(line *Membership) bool {
 	return m.Controls("freezer") && has.Controls("freezer")
 }
 
-// orders reports whether this group was told to freeze (Documentation/admin-guide/cgroup-v2.rst, cgroup.freeze;
-// cgroup-v1/freezer-subsystem.rst, freezer.self_freezing). A group above may freeze it, too.
+// orders reports whether this group itself was set to be frozen (Documentation/admin-guide/cgroup-v2.rst,
+// cgroup.freeze; cgroup-v1/freezer-subsystem.rst, freezer.self_freezing). A group above may also freeze it.
 func (f *Frozen) orders(read func(string) []byte) bool {
 	file := "freezer.self_freezing"
 	if f.Version == 2 {

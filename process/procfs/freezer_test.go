@@ -4,7 +4,7 @@ package procfs
 
 import "testing"
 
-// TestFrozenBy: the group that was told to freeze is found, of both versions, also above the process's own.
+// TestFrozenBy finds the group that was set to be frozen, in both versions, and also above the process's own group.
 func TestFrozenBy(t *testing.T) {
 	mounts := []CgroupMount{{Version: 1, Controllers: []string{"freezer"}, Root: "/", Point: "/sys/fs/cgroup/freezer"},
 		{Version: 1, Controllers: []string{"cpu"}, Root: "/", Point: "/sys/fs/cgroup/cpu"},

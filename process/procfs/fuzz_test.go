@@ -62,7 +62,7 @@ func FuzzAny(f *testing.F) {
 	})
 }
 
-// stateOf makes a state that the kernel could write from any byte.
+// stateOf converts any byte to a state that the kernel could write.
 func stateOf(b byte) byte {
 	if b <= ' ' || b >= 0x7f || b == ')' {
 		return 'S'
@@ -70,7 +70,7 @@ func stateOf(b byte) byte {
 	return b
 }
 
-// FuzzStat writes a line as the kernel does, with any name. It reads the line, cut off at any place.
+// FuzzStat writes a line as the kernel does, with any name. It cuts the line at any place, and reads it.
 func FuzzStat(f *testing.F) {
 	f.Add([]byte("java"), byte('S'), uint64(31415), uint64(7), uint16(3), 30)
 	f.Add([]byte("a) R 1 (b"), byte('R'), uint64(1), uint64(1<<40), uint16(0), 9)
@@ -90,7 +90,7 @@ func FuzzStat(f *testing.F) {
 		if name := Comm(line); name != strings.ToValidUTF8(string(comm), "\uFFFD") {
 			t.Fatalf("%q: %q", line, name)
 		}
-		// If a line is cut off behind the state, no part of the name is taken for the state.
+		// If a line is cut after the state, no part of the name is mistaken for the state.
 		line = line[:len(head)+min(max(cut, 0), len(line)-len(head))]
 		if s, _ := ParseStat(line); s.State != state ||
 			s.CPU != -1 && !strings.HasPrefix(fmt.Sprint(cpu), fmt.Sprint(s.CPU)) {
@@ -99,7 +99,7 @@ func FuzzStat(f *testing.F) {
 	})
 }
 
-// FuzzStatus reads hostile text. It must find a line that is appended to that text.
+// FuzzStatus reads hostile text, and must find a line that is appended to that text.
 func FuzzStatus(f *testing.F) {
 	f.Add([]byte("Name:\tjava\nState:\tS "+
 		"(sleeping)\nTgid:\t7\nNgid:\t0\nPid:\t7\nPPid:\t1\nTracerPid:\t0\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t7\t3\n"),
@@ -181,7 +181,7 @@ func FuzzKernel(f *testing.F) {
 	})
 }
 
-// FuzzEachTask reads a directory of two threads, with the entries of every directory, and with one entry more.
+// FuzzEachTask reads a directory of two threads, which also has the entries that every directory has, and one more.
 func FuzzEachTask(f *testing.F) {
 	f.Add([]byte("java"), uint16(7))
 	f.Add([]byte("12x"), uint16(0))

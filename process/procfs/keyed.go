@@ -4,7 +4,7 @@ import (
 	"bytes"
 )
 
-// Files that hold a name and a number in each line.
+// Files with a name and a number in each line.
 
 // Kilobytes returns the number of a line like "VmSwap:    12 kB" of /proc/PID/status or /proc/meminfo, in bytes.
 func Kilobytes(b []byte, key string) (bytes uint64, ok bool) {
@@ -29,7 +29,7 @@ func Keyed(b []byte, key string) (uint64, bool) {
 	return n, ok && isUnit(rest, "")
 }
 
-// keyedLine returns what follows key at the beginning of a line, without blanks.
+// keyedLine returns the rest of the line that begins with key, without blanks.
 func keyedLine(b []byte, key string) ([]byte, bool) {
 	for line := range bytes.Lines(b) {
 		if rest, ok := bytes.CutPrefix(line, []byte(key)); ok {
@@ -39,12 +39,12 @@ func keyedLine(b []byte, key string) ([]byte, bool) {
 	return nil, false
 }
 
-// isUnit reports whether a line ends with that unit.
+// isUnit reports whether the rest of a line is that unit.
 func isUnit(rest []byte, unit string) bool {
 	return string(bytes.TrimRight(rest, "\n")) == unit
 }
 
-// Limit reads a soft limit out of /proc/PID/limits: "Max open files   1024   4096   files". unlimited: there is none.
+// Limit reads a soft limit from /proc/PID/limits: "Max open files   1024   4096   files". unlimited: there is no limit.
 func Limit(b []byte, name string) (n uint64, unlimited, ok bool) {
 	rest, ok := keyedLine(b, name+" ")
 	if !ok {
@@ -59,7 +59,7 @@ func Limit(b []byte, name string) (n uint64, unlimited, ok bool) {
 }
 
 // CountList counts the members of a list like "0-3,8" (lib/bitmap-str.c, bitmap_parselist). ok is false for more than
-// some million.
+// some million members.
 func CountList(b []byte) (n uint64, ok bool) {
 	b = bytes.TrimSpace(b)
 	for len(b) > 0 {
@@ -84,7 +84,7 @@ func CountList(b []byte) (n uint64, ok bool) {
 	return n, n > 0
 }
 
-// CPUsAllowed counts the CPUs on which a thread may run, from its status.
+// CPUsAllowed counts the CPUs on which a thread may run. status is the thread's status file.
 func CPUsAllowed(status []byte) (uint64, bool) {
 	rest, ok := keyedLine(status, "Cpus_allowed_list:")
 	if !ok {

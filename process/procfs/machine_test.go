@@ -257,7 +257,8 @@ func FuzzMachine(f *testing.F) {
 	})
 }
 
-// TestGroupOf: the group of a controller is that of its hierarchy, with all groups above it that a mount shows.
+// TestGroupOf: the group for a controller is in the controller's hierarchy. It includes all groups above it that a
+// mount shows.
 func TestGroupOf(t *testing.T) {
 	mounts := CgroupMounts([]byte("32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n" +
 		"41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"))
@@ -279,8 +280,8 @@ func TestGroupOf(t *testing.T) {
 	}
 }
 
-// TestCPULimits: the limits of a group and of those above it, as the files of both versions have them. A group that is
-// not limited, or has no such file (the topmost of version 2), is left out.
+// TestCPULimits reads the limits of a group and of the groups above it, from the files of both versions. A group
+// without a limit, or without the file (the topmost group of version 2), is left out.
 func TestCPULimits(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{

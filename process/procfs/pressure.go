@@ -7,10 +7,10 @@ import (
 )
 
 // Pressure is how long threads have waited for a resource (Documentation/accounting/psi.rst). Some is the time in which
-// at least one thread waited, Full the time in which all threads waited that were not idle.
+// at least one thread waited. Full is the time in which all threads waited that were not idle.
 type Pressure struct{ Some, Full Stall }
 
-// Stall is a line of Pressure: the shares of the last 10, 60 and 300 seconds, from 0 to 1, and the time since the
+// Stall is a line of Pressure: the shares of the last 10, 60 and 300 seconds, from 0 to 1, and the total time since the
 // machine was started.
 type Stall struct {
 	Avg10, Avg60, Avg300 float64
@@ -36,7 +36,7 @@ func ParsePressure(b []byte) (p Pressure, ok bool) {
 	return p, true
 }
 
-// parseStall reads "avg10=0.12 avg60=0.00 avg300=0.00 total=123", microseconds.
+// parseStall reads "avg10=0.12 avg60=0.00 avg300=0.00 total=123". The total is in microseconds.
 func parseStall(b []byte) (s Stall, ok bool) {
 	for _, f := range []struct {
 		key  string
@@ -63,5 +63,5 @@ func percent(b []byte) (float64, bool) {
 	return v / 100, err == nil && v >= 0 && v <= 100
 }
 
-// Microseconds is the length of n microseconds, some hundred years at most.
+// Microseconds is the length of n microseconds, bounded to about 143 years.
 func Microseconds(n uint64) time.Duration { return time.Duration(min(n, 1<<52)) * time.Microsecond }

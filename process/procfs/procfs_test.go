@@ -104,7 +104,7 @@ func TestParseSyscall(t *testing.T) {
 	}
 }
 
-// TestStaysAsleep: a thread that comes to the lock, or gets it, while it is looked at does not stay asleep.
+// TestStaysAsleep: a thread that begins to wait for the lock, or gets it, during a look does not stay asleep.
 func TestStaysAsleep(t *testing.T) {
 	const lock, page, none = "process_vm_rw_core.constprop.0", "handle_userfault", "0"
 	for _, c := range []struct {
@@ -118,7 +118,7 @@ func TestStaysAsleep(t *testing.T) {
 	}
 }
 
-// TestAtSpaceLock: names as they stand in wchan, for a lock, a page, a file and a CPU.
+// TestAtSpaceLock: texts of wchan for a lock, a page, a file and a CPU.
 func TestAtSpaceLock(t *testing.T) {
 	for wchan, want := range map[string]bool{"process_vm_rw_core.constprop.0": true, "process_vm_rw_single_vec": true,
 		"__access_remote_vm": true, "m_start": true, "handle_userfault": false, "folio_wait_bit_common": false,

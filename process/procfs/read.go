@@ -13,8 +13,8 @@ import (
 // MaxFile bounds the bytes of a small file of /proc.
 const MaxFile = 64 << 10
 
-// Read returns up to most bytes of a file of /proc. Opening cannot block: these are files of the kernel, not of the
-// target.
+// Read returns up to most bytes of a file of /proc. Opening cannot block, because these are files of the kernel, not of
+// the target.
 func Read(path string, most int64) ([]byte, error) {
 	fd, err := again(func() (int, error) {
 		return unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -38,7 +38,7 @@ func Read(path string, most int64) ([]byte, error) {
 	return b, nil
 }
 
-// again makes a system call until no signal interrupts it.
+// again repeats a system call while signals interrupt it.
 func again(call func() (int, error)) (int, error) {
 	for {
 		if n, err := call(); err != unix.EINTR {
@@ -47,7 +47,7 @@ func again(call func() (int, error)) (int, error) {
 	}
 }
 
-// ReadStat reads the stat of a thread and its name.
+// ReadStat reads the stat of a thread, and the thread's name.
 func ReadStat(pid, tid int) (s Stat, comm string, err error) {
 	b, err := Read(TaskFile(pid, tid, "stat"), 4096)
 	if err != nil {
@@ -59,7 +59,6 @@ func ReadStat(pid, tid int) (s Stat, comm string, err error) {
 	return s, Comm(b), nil
 }
 
-// ReadStatus reads the status of a thread.
 func ReadStatus(pid, tid int) (Status, error) {
 	b, err := Read(TaskFile(pid, tid, "status"), MaxFile)
 	if err != nil {

@@ -8,11 +8,10 @@ import (
 // Schedstat is /proc/PID/task/TID/schedstat (Documentation/scheduler/sched-stats.rst).
 type Schedstat struct {
 	Ran    uint64 // nanoseconds on a CPU
-	Waited uint64 // nanoseconds waiting for one
-	Turns  uint64 // how often it got one
+	Waited uint64 // nanoseconds of waiting for a CPU
+	Turns  uint64 // how often it got a CPU
 }
 
-// ParseSchedstat reads schedstat.
 func ParseSchedstat(b []byte) (s Schedstat, ok bool) {
 	for _, v := range []*uint64{&s.Ran, &s.Waited, &s.Turns} {
 		if *v, b, ok = cutNumber(b); !ok {
@@ -22,8 +21,8 @@ func ParseSchedstat(b []byte) (s Schedstat, ok bool) {
 	return s, true
 }
 
-// ExecStart reads from /proc/PID/sched when the thread was last charged, in ns of its CPU's clock
-// (kernel/sched/debug.c, proc_sched_show_task). The first line holds the thread's name, which may be anything.
+// ExecStart reads from /proc/PID/sched when the kernel last updated the thread's CPU time, in ns of its CPU's clock
+// (kernel/sched/debug.c, proc_sched_show_task). The first line contains the thread's name, which may be any text.
 func ExecStart(b []byte) (ns uint64, ok bool) {
 	i := bytes.Index(b, []byte("\n----"))
 	if i < 0 {
@@ -47,31 +46,30 @@ func ExecStart(b []byte) (ns uint64, ok bool) {
 }
 
 // InKernel reads /proc/PID/task/TID/wchan (fs/proc/base.c, proc_pid_wchan). "0" means that the thread is in the queue
-// of its CPU. A function's name means that it has left the queue to wait for something. told is false if the kernel has
-// no names of its functions. Kernels before 5.16 may write "0" for all threads (StaysAsleep). So goprof may stop a
-// waiting thread without need, but never counts it as running because of that.
+// of its CPU. A function's name means that it has left the queue to wait for something. told is false if the kernel
+// does not know the names of its functions. Kernels before 5.16 may write "0" for all threads (StaysAsleep). So goprof
+// may stop a waiting thread unnecessarily, but never counts it as running for that reason.
 func InKernel(wchan []byte) (waits, told bool) {
 	return len(wchan) > 0 && wchan[0] != '0', len(wchan) > 0
 }
 
-// atSpaceLock are functions of the kernel, or parts of their names, that sleep for the lock of an address space and for
-// nothing else: wchan leaves out the functions of the lock itself (kernel/sched/core.c, in_sched_functions).
+// atSpaceLock has functions of the kernel, or parts of their names, that sleep only for the lock of an address space.
+// wchan leaves out the functions of the lock itself (kernel/sched/core.c, in_sched_functions).
 var atSpaceLock = [][]byte{
 	[]byte("process_vm_rw"),    // process_vm_readv (mm/process_vm_access.c, process_vm_rw_single_vec)
-	[]byte("get_user_pages"),   // the same, after a page has come (mm/gup.c)
+	[]byte("get_user_pages"),   // the same, after a page has been read (mm/gup.c)
 	[]byte("access_remote_vm"), // /proc/PID/cmdline, environ (mm/memory.c)
 	[]byte("m_start"),          // /proc/PID/maps (fs/proc/task_mmu.c)
 }
 
 // AtSpaceLock reports whether a thread with that wchan waits for the lock of an address space. Another thread holds the
-// lock while it maps or unmaps memory, for long if that thread has no CPU. AtSpaceLock is false if the kernel has no
-// names of its functions.
+// lock while it maps or unmaps memory. That may take long if it gets no CPU. AtSpaceLock is false if the kernel does
+// not know the names of its functions.
 func AtSpaceLock(wchan []byte) bool {
 	return slices.ContainsFunc(atSpaceLock, func(name []byte) bool { return bytes.Contains(wchan, name) })
 }
 
 // StaysAsleep takes the wchan from before and after a look at a waiting thread. It reports whether the thread waits for
-// the same thing in both, other than the lock of an address space, which the thread may have waited for and got in
-// between. Both may be "0": kernels before 5.16 name no function if they unwind by ORC (arch/x86/kernel/process.c,
-// get_wchan).
+// the same thing in both. The lock of an address space does not count, because the thread may have got it in between.
+// Both may be "0": kernels before 5.16 name no function if they unwind by ORC (arch/x86/kernel/process.c, get_wchan).
 func StaysAsleep(before, after []byte) bool { return bytes.Equal(before, after) && !AtSpaceLock(after) }

@@ -13,20 +13,20 @@ type Socket struct {
 	Local, Remote  netip.AddrPort
 	State          string
 	Unsent, Unread uint64
-	Inode          uint64 // 0: no process has it open any more
+	Inode          uint64 // 0: no process has it open
 }
 
 // tcpStates are the numbers of include/net/tcp_states.h.
 var tcpStates = [...]string{"", "ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT1", "FIN_WAIT2", "TIME_WAIT", "CLOSE",
 	"CLOSE_WAIT", "LAST_ACK", "LISTEN", "CLOSING", "NEW_SYN_RECV"}
 
-// maxSocketFile bounds the bytes of a namespace's list of sockets: some hundred thousand sockets.
+// maxSocketFile bounds the bytes of a namespace's list of sockets, to about a hundred thousand sockets.
 const maxSocketFile = 16 << 20
 
-// EachTCP calls each for every TCP socket of the network namespace in which a process is.
+// EachTCP calls each for every TCP socket in the network namespace of a process.
 func EachTCP(pid int, each func(Socket)) { eachSocketOf(pid, each, "net/tcp", "net/tcp6") }
 
-// EachInternet calls each for every TCP and UDP socket of that namespace.
+// EachInternet calls each for every TCP and UDP socket in that namespace.
 func EachInternet(pid int, each func(Socket)) {
 	eachSocketOf(pid, each, "net/tcp", "net/tcp6", "net/udp", "net/udp6")
 }
@@ -79,8 +79,8 @@ func parseSocket(line []byte) (s Socket, ok bool) {
 	return s, ok && err == nil && err2 == nil
 }
 
-// hexAddress reads "0100007F:1F90". The kernel writes the address as words of 32 bits, each as a number of this machine
-// (net/ipv4/tcp_ipv4.c, get_tcp4_sock), and the port as a number.
+// hexAddress reads "0100007F:1F90". The address is written as 32-bit words, each in this machine's byte order
+// (net/ipv4/tcp_ipv4.c, get_tcp4_sock). The port is a plain number.
 func hexAddress(b []byte) (a netip.AddrPort, ok bool) {
 	host, port, ok := bytes.Cut(b, []byte(":"))
 	var addr [16]byte
@@ -104,7 +104,7 @@ func hexAddress(b []byte) (a netip.AddrPort, ok bool) {
 	return netip.AddrPortFrom(netip.AddrFrom16(addr).Unmap(), uint16(p)), true
 }
 
-// SocketInode reads the inode of a socket in a link of /proc/PID/fd: "socket:[1596]".
+// SocketInode reads the inode of a socket from a link of /proc/PID/fd: "socket:[1596]".
 func SocketInode(link []byte) (uint64, bool) {
 	rest, ok := bytes.CutPrefix(link, []byte("socket:["))
 	if !ok {

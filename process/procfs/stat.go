@@ -8,9 +8,9 @@ import (
 // Stat has fields of /proc/PID/stat and /proc/PID/task/TID/stat (proc(5); fs/proc/array.c, do_task_stat). Reading these
 // files takes no lock of the address space, so it works for a process that hangs.
 type Stat struct {
-	State   byte   // field 3, R S D T t Z X I; 0 if the text does not even hold that
+	State   byte   // field 3, R S D T t Z X I; 0 if the text has no state
 	Parent  int    // field 4, the process that started it
-	CPU     int    // field 39, the CPU that it last ran on; -1 where that is not told
+	CPU     int    // field 39, the CPU that it last ran on; -1 if missing
 	Ticks   uint64 // fields 14 and 15, its CPU time
 	Kernel  uint64 // field 15, the part of it in the kernel
 	Threads int    // field 20
@@ -18,11 +18,11 @@ type Stat struct {
 	Memory  uint64 // field 23, bytes of address space; 0 for threads of the kernel
 }
 
-// Alive reports whether the thread has not exited. Z waits to be collected, X is just leaving.
+// Alive reports whether the thread has not exited. A thread in state Z waits to be reaped, and one in X is ending.
 func (s Stat) Alive() bool { return s.State != 'Z' && s.State != 'X' && s.State != 'x' }
 
-// afterName returns the text behind the name, from the state on. The name in field 2 may hold any byte, but the text
-// behind it holds no bracket.
+// afterName returns the text after the name, from the state on. The name in field 2 may contain any byte, but the text
+// after it contains no bracket.
 func afterName(b []byte) []byte {
 	end := bytes.LastIndexByte(b, ')')
 	if end < 0 || len(b) < end+3 || b[end+1] != ' ' {
@@ -35,7 +35,7 @@ func afterName(b []byte) []byte {
 	return b
 }
 
-// State reads just the state of a thread from its stat; 0 if that cannot be read.
+// State reads only the state of a thread from its stat. It is 0 if that fails.
 func State(b []byte) byte {
 	if b = afterName(b); len(b) == 0 {
 		return 0
@@ -43,7 +43,7 @@ func State(b []byte) byte {
 	return b[0]
 }
 
-// Comm reads just the name from stat. The name may hold brackets.
+// Comm reads only the name from stat. The name may contain brackets.
 func Comm(b []byte) string {
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
 	if open < 0 || end < open {

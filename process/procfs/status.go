@@ -25,7 +25,8 @@ type Status struct {
 // Nested reports whether the thread is in another pid namespace than this /proc.
 func (s *Status) Nested() bool { return len(s.NSPID) > 1 }
 
-// InnerPID is the thread's number in its own pid namespace, or otherwise if the kernel does not report it (before 4.1).
+// InnerPID returns the thread's number in its own pid namespace, or the value of otherwise if the kernel does not
+// report the number (before 4.1).
 func (s *Status) InnerPID(otherwise int) int {
 	if len(s.NSPID) == 0 {
 		return otherwise
@@ -33,10 +34,9 @@ func (s *Status) InnerPID(otherwise int) int {
 	return s.NSPID[len(s.NSPID)-1]
 }
 
-// Can reports whether the thread has a capability.
 func (s *Status) Can(capability int) bool { return s.Effective&(1<<capability) != 0 }
 
-// ParseStatus reads status. A field that is missing or no number is 0.
+// ParseStatus reads status. A field that is missing or not a number is 0.
 func ParseStatus(b []byte) (s Status) {
 	hasMemory := false
 	for line := range bytes.Lines(b) {
@@ -85,7 +85,7 @@ func ParseStatus(b []byte) (s Status) {
 	return s
 }
 
-// decimals reads the first words of a line.
+// decimals reads the first words of a line as numbers.
 func decimals(b []byte, into ...*int) {
 	for _, v := range into {
 		var word []byte
@@ -104,7 +104,7 @@ func decimalList(b []byte) (list []int) {
 	return list
 }
 
-// cutColumn cuts the first word off a line whose words stand in columns.
+// cutColumn cuts the first word off a line with columns.
 func cutColumn(b []byte) (word, rest []byte) {
 	const blanks = " \t"
 	b = bytes.TrimLeft(b, blanks)
@@ -124,7 +124,7 @@ func capabilities(hex []byte) uint64 {
 	return set
 }
 
-// These functions read a single line of status, for code that reads it thousands of times.
+// These functions read a single line of status, for code that does this thousands of times.
 
 // StatusState is the state of a thread, 0 if there is no such thread.
 func StatusState(b []byte) byte {
@@ -140,7 +140,6 @@ func StatusTracer(b []byte) int {
 	return int(n)
 }
 
-// StatusParent is the parent of the process.
 func StatusParent(b []byte) (pid int, ok bool) {
 	n, ok := lineUint(b, "\nPPid:\t")
 	return int(n), ok
@@ -158,7 +157,7 @@ func lineUint(b []byte, key string) (v uint64, ok bool) {
 	return v, ok
 }
 
-// line returns what follows key in b, up to the end of b.
+// line returns the text after key in b, up to the end of b.
 func line(b []byte, key string) []byte {
 	i := bytes.Index(b, []byte(key))
 	if i < 0 {

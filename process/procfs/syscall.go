@@ -1,7 +1,7 @@
 package procfs
 
-// ParseSyscall reads /proc/PID/task/TID/syscall (fs/proc/base.c, proc_pid_syscall): the system call's number (-1 for
-// none), six arguments (unless it is -1), sp and pc. ok is false if the text is "running".
+// ParseSyscall reads /proc/PID/task/TID/syscall (fs/proc/base.c, proc_pid_syscall): the number of the system call (-1
+// for none), six arguments (unless the number is -1), sp and pc. ok is false if the text is "running".
 func ParseSyscall(b []byte) (call int64, args [6]uint64, sp, pc uint64, ok bool) {
 	word, rest := cutWord(b)
 	n := len(args)

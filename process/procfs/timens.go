@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// MonotonicOffset reads in /proc/PID/timens_offsets what a time namespace adds to CLOCK_MONOTONIC. A line has the
+// MonotonicOffset reads from /proc/PID/timens_offsets what a time namespace adds to CLOCK_MONOTONIC. A line has the
 // clock, seconds and nanoseconds (kernel/time/namespace.c, proc_timens_show_offsets).
 func MonotonicOffset(b []byte) (time.Duration, bool) {
 	for line := range bytes.Lines(b) {
 		f := bytes.Fields(line)
-		if len(f) != 3 || string(f[0]) != "monotonic" && string(f[0]) != "1" { // older kernels number the clocks
+		if len(f) != 3 || string(f[0]) != "monotonic" && string(f[0]) != "1" { // older kernels write the clock's number
 			continue
 		}
 		s, err := strconv.ParseInt(string(f[1]), 10, 64)
@@ -27,9 +27,9 @@ func MonotonicOffset(b []byte) (time.Duration, bool) {
 	return 0, false
 }
 
-// ClockAhead returns what the time namespace of a process adds to the machine's CLOCK_MONOTONIC. pid may be "self".
-// Unknown: Linux before 5.6 has no time namespaces, and the file is that of a process's children, if these have another
-// one.
+// ClockAhead returns what the time namespace of a process adds to the machine's CLOCK_MONOTONIC. pid may be "self". It
+// is not known before Linux 5.6, which has no time namespaces. It is also not known if the process's children have
+// another namespace, because the file then describes that one.
 func ClockAhead(pid string) (time.Duration, bool) {
 	dir := "/proc/" + pid
 	lives, err := os.Readlink(dir + "/ns/time")

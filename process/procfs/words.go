@@ -14,7 +14,7 @@ func cutWord(b []byte) (word, rest []byte) {
 
 // CutUint reads the decimal number at the start of b.
 func CutUint(b []byte) (v uint64, rest []byte, ok bool) {
-	const safe = 19 // so many digits can never be too large for v
+	const safe = 19 // numbers of so many digits always fit
 	i := 0
 	for i < len(b) && i < safe && b[i]-'0' <= 9 {
 		v = v*10 + uint64(b[i]-'0')
@@ -30,7 +30,7 @@ func CutUint(b []byte) (v uint64, rest []byte, ok bool) {
 	return v, b[i:], i > 0
 }
 
-// cutNumber cuts off the first word, which must be a decimal number and nothing else.
+// cutNumber cuts off the first word, which must consist of decimal digits only.
 func cutNumber(b []byte) (v uint64, rest []byte, ok bool) {
 	v, rest, ok = CutUint(b)
 	if len(rest) == 0 {
@@ -39,7 +39,7 @@ func cutNumber(b []byte) (v uint64, rest []byte, ok bool) {
 	return v, rest[1:], ok && (rest[0] == ' ' || rest[0] == '\n')
 }
 
-// number reads a word that is a decimal number and nothing else.
+// number reads a word that must consist of decimal digits only.
 func number(word []byte) (v uint64, ok bool) {
 	v, rest, ok := CutUint(word)
 	return v, ok && len(rest) == 0

@@ -12,26 +12,26 @@ var lz4Magic = []byte{0x04, 0x22, 0x4d, 0x18}
 var errLZ4 = errors.New("lz4: malformed")
 
 const (
-	// lz4Window is the largest distance of a match. It may reach into the block before.
+	// lz4Window is the largest distance of a match. It may reach into the previous block.
 	lz4Window = 64 << 10
 	lz4Most   = 4 << 20 // the largest block
 )
 
-// lz4Reader unpacks lz4 frames. It does not check checksums: a reader of a damaged core wants as much as there is.
+// lz4Reader unpacks lz4 frames. It does not verify checksums, because a reader of a damaged core needs all that can be
+// read.
 type lz4Reader struct {
 	from  io.Reader
-	block int  // the most that a block unpacks to; 0: no frame is open
+	block int  // the largest size of an unpacked block; 0: not in a frame
 	sums  bool // each block is followed by its checksum
 	sum   bool // the frame is followed by a checksum
 	in    []byte
 	out   []byte // the window, then the block
-	at    int    // of out, what is next to be read
+	at    int    // the offset in out of the next bytes to return
 	err   error
 }
 
 func newLZ4(r io.Reader) *lz4Reader { return &lz4Reader{from: r, in: make([]byte, lz4Most)} }
 
-// Read implements io.Reader.
 func (r *lz4Reader) Read(b []byte) (int, error) {
 	for r.at == len(r.out) && r.err == nil {
 		r.err = r.next()
@@ -91,12 +91,12 @@ func (r *lz4Reader) begin() error {
 		return err // io.EOF: there is no other frame
 	}
 	flags := b[4]
-	if [4]byte(b[:4]) != [4]byte(lz4Magic) || flags>>6 != 1 || flags&1 != 0 { // no dictionaries
+	if [4]byte(b[:4]) != [4]byte(lz4Magic) || flags>>6 != 1 || flags&1 != 0 { // dictionaries are not supported
 		return errLZ4
 	}
 	rest := 1 // the header's checksum
 	if flags&8 != 0 {
-		rest += 8 // how long the content is
+		rest += 8 // the size of the content
 	}
 	if _, err := io.ReadFull(r.from, b[6:6+rest]); err != nil {
 		return unexpected(err)
@@ -126,7 +126,7 @@ func unexpected(err error) error {
 }
 
 // appendLZ4 unpacks a block (doc/lz4_Block_format.md): runs of literal bytes, each followed by the distance and length
-// of a match. out grows to most bytes at most.
+// of a match. out may grow up to most bytes.
 func appendLZ4(out, in []byte, most int) ([]byte, error) {
 	for len(in) > 0 {
 		token := in[0]
@@ -148,7 +148,7 @@ func appendLZ4(out, in []byte, most int) ([]byte, error) {
 			return out, errLZ4
 		}
 		in = rest
-		for from := len(out) - back; n > 0; { // it may reach into what it makes
+		for from := len(out) - back; n > 0; { // a match may overlap the bytes that it produces
 			k := min(n, len(out)-from)
 			out = append(out, out[from:from+k]...)
 			from, n = from+k, n-k

@@ -4,5 +4,5 @@ package unpack
 
 import "os"
 
-// roomFor is not known on this system: unpacking fails when the disk is full.
+// roomFor does not know the free space on this system. Unpacking fails when the disk is full.
 func roomFor(*os.File) (bytes int64, known bool) { return 0, false }

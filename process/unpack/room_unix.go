@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// roomFor returns how many bytes goprof may still write to the disk of a file.
+// roomFor returns the number of bytes that goprof may still write to the disk of a file.
 func roomFor(f *os.File) (bytes int64, known bool) {
 	var st unix.Statfs_t
 	if unix.Fstatfs(int(f.Fd()), &st) != nil {

@@ -2,8 +2,8 @@
 //
 // goprof reads a core in random order, which none of these formats allows. So it unpacks the core into a temporary
 // file, in which long runs of zeros take no space. The temporary file has no name. (On systems other than Linux and
-// macOS it has a name until it is closed.) A file that unpacks to more than the limit, or than the disk has room for,
-// is an error. An uncompressed file is read directly.
+// macOS it has a name until it is closed.) It is an error if the unpacked file exceeds the limit or the free space. An
+// uncompressed file is read directly.
 package unpack
 
 import (
@@ -20,39 +20,38 @@ import (
 )
 
 var (
-	// ErrTooLarge: the file unpacks to more than the limit.
+	// ErrTooLarge: the unpacked file would exceed the limit.
 	ErrTooLarge = errors.New("it unpacks to more than may be")
 	// ErrNoRoom: the disk for temporary files is too small.
 	ErrNoRoom = errors.New("the folder for temporary files has no room for it unpacked")
-	// ErrXZ: xz's dictionaries would take more memory than goprof may use.
+	// ErrXZ: xz's dictionaries would need more memory than goprof may use.
 	ErrXZ = errors.New("goprof does not read xz")
 	// ErrNotRegular: a pipe, a folder or a device.
 	ErrNotRegular = errors.New("it is not a regular file")
-	// ErrEmpty: the unpacked file is empty.
-	ErrEmpty = errors.New("it is empty once unpacked")
+	ErrEmpty      = errors.New("it is empty once unpacked")
 )
 
 const (
 	// MaxSize is the largest unpacked core.
 	MaxSize = 1 << 40
-	// maxWindow bounds the memory for unpacking. zstd needs no more without --long.
+	// maxWindow bounds the memory for unpacking. zstd needs no more without its option --long.
 	maxWindow = 128 << 20
-	// spare is how many bytes of the disk stay free.
+	// spare is the number of bytes of the disk that stay free.
 	spare = 1 << 30
-	// checkEvery is how many bytes are written between two checks of the free space.
+	// checkEvery is the number of bytes between two checks of the free space.
 	checkEvery = 64 << 20
 )
 
-// File is an unpacked file, or one that was not compressed.
+// File is an unpacked file, or a file that was not compressed.
 type File struct {
 	*os.File
 	Size int64
-	// Packed is how it was compressed: gzip, zstd, lz4; empty if it was not.
+	// Packed is the compression: gzip, zstd, lz4; empty if there was none.
 	Packed string
 	remove string
 }
 
-// Close closes the file, and removes what was unpacked.
+// Close closes the file, and removes the temporary file.
 func (f *File) Close() error {
 	err := f.File.Close()
 	if f.remove != "" {
@@ -61,8 +60,8 @@ func (f *File) Close() error {
 	return err
 }
 
-// Open opens a file, and unpacks it if it is compressed. If the file is damaged or cut off, Open returns an error
-// together with the File, which holds the bytes before the damage.
+// Open opens a file, and unpacks it if it is compressed. If the file is damaged or its end is missing, Open returns an
+// error together with a File that has the bytes before the damage.
 func Open(name string) (*File, error) {
 	st, err := os.Stat(name) // first, because opening a pipe may block
 	if err != nil {
@@ -122,7 +121,7 @@ func unpackTo(from io.Reader, limit int64) (*File, error) {
 	}
 	out := &File{File: file}
 	if os.Remove(file.Name()) != nil {
-		out.remove = file.Name() // this system removes no open file
+		out.remove = file.Name() // this system cannot remove an open file
 	}
 	err = out.fill(from, limit)
 	switch {
@@ -133,11 +132,11 @@ func unpackTo(from io.Reader, limit int64) (*File, error) {
 	return out, err
 }
 
-// fill writes the unpacked bytes. It leaves out blocks of zeros, so the file has holes there.
+// fill writes the unpacked bytes. It skips blocks of zeros, so the file has holes there.
 func (f *File) fill(from io.Reader, limit int64) error {
 	b := make([]byte, 64<<10)
 	zeros := make([]byte, len(b))
-	written := int64(checkEvery) // the room is looked at before the first
+	written := int64(checkEvery) // so that the free space is checked before the first write
 	for {
 		n, err := io.ReadFull(from, b)
 		if f.Size+int64(n) > limit {
@@ -166,7 +165,7 @@ func (f *File) fill(from io.Reader, limit int64) error {
 	}
 }
 
-// ended reports whether a stream has ended and was not cut off: a reader at its end returns io.EOF each time.
+// ended reports whether a stream has ended and was not cut off. A reader at its end returns io.EOF each time.
 func ended(from io.Reader) bool {
 	_, err := from.Read(make([]byte, 1))
 	return errors.Is(err, io.EOF)

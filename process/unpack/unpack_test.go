@@ -36,8 +36,8 @@ func zstded(b []byte) []byte {
 	return w.EncodeAll(b, nil)
 }
 
-// lz4ed is a frame of stored blocks, and of one block that repeats "core file " by matches that reach into
-// themselves.
+// lz4ed returns a frame of stored blocks, and of one block that repeats "core file " with matches that overlap their
+// own output.
 func lz4ed(b []byte) []byte {
 	out := append([]byte{}, lz4Magic...)
 	out = append(out, 1<<6, 4<<4, 0) // version 1, blocks of 64 KB, a checksum that goprof does not read
@@ -46,7 +46,7 @@ func lz4ed(b []byte) []byte {
 		out = append(out, byte(n), byte(n>>8), byte(n>>16), 0x80)
 		out, b = append(out, b[:n]...), b[n:]
 	}
-	// Ten bytes as they are. Then a match of 10+15+4+255+11 = 295 bytes that begins ten bytes back. Then five bytes.
+	// Ten literal bytes. Then a match of 10+15+4+255+11 = 295 bytes that begins ten bytes back. Then five bytes.
 	block := append([]byte{0xaf}, "core file "...)
 	block = append(block, 10, 0, 255, 21)
 	block = append(append(block, 0x50), "the e"...)
@@ -80,7 +80,7 @@ func TestOpen(t *testing.T) {
 			if name == "" {
 				return
 			}
-			// A file that is cut off gives its contents so far, and an error.
+			// A file whose end is missing yields its contents so far, and an error.
 			if err := os.WriteFile(file, c.packed[:len(c.packed)-len(c.packed)/3], 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// zstdOfNothing is what "zstd </dev/null" writes, without a checksum: a frame of one empty block.
+// zstdOfNothing is the output of "zstd </dev/null", without a checksum: a frame of one empty block.
 var zstdOfNothing = []byte{0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x00, 0x01, 0x00, 0x00}
 
 func TestRefused(t *testing.T) {

@@ -128,7 +128,7 @@ func (c *probeCode) ofBuffer(e *Event, layout *arch.ProbeLayout, buffers, lot, b
 	}
 	c.Jump(bpf.Goto, 0, 0, 0, "lot")
 	c.Label("told")
-	c.sort(lot, look.HitTold)
+	c.sort(lot, look.HitWithoutSample)
 	c.Jump(bpf.Goto, 0, 0, 0, "lot")
 	c.Label("alone")
 	c.sort(lot, look.HitAlone)

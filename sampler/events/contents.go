@@ -138,7 +138,7 @@ func (r *eventRun) lotOf(b ring.Bytes, e *ring.Hit, number int) (lot hitLot) {
 		return lot
 	}
 	word := func(at int) uint64 { return b.Word(e.Raw + uint64(dataCopies+event.size()+at)) }
-	lot = hitLot{sort: look.HitSort(min(word(lotSort), uint64(look.HitTold))), weight: 1, begin: word(lotBegin),
+	lot = hitLot{sort: look.HitSort(min(word(lotSort), uint64(look.HitWithoutSample))), weight: 1, begin: word(lotBegin),
 		whole: word(lotWhole), used: word(lotUsed), moment: word(lotMoment)}
 	if chance, amount := word(lotChance), b.Word(e.Raw+dataAmount); chance > 0 && chance < amount {
 		lot.weight = float64(amount) / float64(chance)

@@ -343,7 +343,7 @@ func (r *eventRun) sample(b ring.Bytes, e *ring.Hit) {
 	}
 	r.brought[number]++
 	lot := r.lotOf(b, e, number)
-	if lot.sort != look.HitTold {
+	if lot.sort != look.HitWithoutSample {
 		count := &r.counts[number]
 		count.Taken++
 		count.Stood += amount
@@ -357,7 +357,7 @@ func (r *eventRun) sample(b ring.Bytes, e *ring.Hit) {
 		to, why = r.q.Take(), ptrace.QueueFull
 	}
 	if to == nil {
-		if lot.sort != look.HitTold {
+		if lot.sort != look.HitWithoutSample {
 			r.Lose(why, 1)
 		}
 		return
@@ -372,7 +372,7 @@ func (r *eventRun) sample(b ring.Bytes, e *ring.Hit) {
 		to.Event.Data = appendTo(b, to.Event.Data, e.Raw, e.RawLen)
 	}
 	r.cfg.ReadSoon(to, true)
-	if lot.sort != look.HitTold {
+	if lot.sort != look.HitWithoutSample {
 		r.stats.Attempted++
 		r.stats.Taken++
 	}

@@ -171,14 +171,14 @@ type Ledger struct {
 
 // IOLost counts what the sums of files lack.
 type IOLost struct {
-	// Full are calls for which a map had no room. Closed are calls during which their descriptor was closed. Untold are
+	// Full are calls for which a map had no room. Closed are calls during which their descriptor was closed. QueueFull are
 	// calls of files that ended while the queue was full.
-	Full, Closed, Untold IOCalls
-	Polls                IOCalls // waits for several descriptors
-	Tries                uint64  // calls that found nothing to read, or no room to write
-	Unopened             uint64  // files that could not be opened
-	Ranges               uint64  // calls of close_range: the files that they closed still count as open
-	Pushed               uint64  // notes for which there was no room
+	Full, Closed, QueueFull IOCalls
+	Polls                   IOCalls // waits for several descriptors
+	Tries                   uint64  // calls that found nothing to read, or no room to write
+	Unopened                uint64  // files that could not be opened
+	Ranges                  uint64  // calls of close_range: the files that they closed still count as open
+	Pushed                  uint64  // notes for which there was no room
 }
 
 // IOCalls are calls and their time.
@@ -186,13 +186,13 @@ type IOCalls struct{ Calls, Nanos uint64 }
 
 // The offsets at which programs count IOLost. They follow the counts of all events.
 const (
-	countIOFull     = 80
-	countIOClosed   = 96
-	countIOUntold   = 112
-	countIOPolls    = 128
-	countIOTries    = 144
-	countIOUnopened = 152
-	countIORanges   = 160
+	countIOFull      = 80
+	countIOClosed    = 96
+	countIOQueueFull = 112
+	countIOPolls     = 128
+	countIOTries     = 144
+	countIOUnopened  = 152
+	countIORanges    = 160
 )
 
 const (
@@ -437,7 +437,7 @@ func (o *IO) end(mem []byte) {
 	word := func(at int) uint64 { return binary.NativeEndian.Uint64(mem[at:]) }
 	calls := func(at int) IOCalls { return IOCalls{word(at), word(at + 8)} }
 	l := o.Ledger
-	l.Full, l.Closed, l.Untold = calls(countIOFull), calls(countIOClosed), calls(countIOUntold)
+	l.Full, l.Closed, l.QueueFull = calls(countIOFull), calls(countIOClosed), calls(countIOQueueFull)
 	l.Polls = calls(countIOPolls)
 	l.Tries, l.Unopened, l.Ranges = word(countIOTries), word(countIOUnopened), word(countIORanges)
 }

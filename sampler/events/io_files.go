@@ -34,14 +34,14 @@ func (o *IO) forget(c *probeCode) {
 	c.Label("forgotten")
 }
 
-// pushEnded puts a File that has ended into the queue. If the queue is full, the sums go to Untold.
+// pushEnded puts a File that has ended into the queue. If the queue is full, the sums go to QueueFull.
 func (o *IO) pushEnded(c *probeCode, file bpf.Reg) {
 	o.push(c, file)
 	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "pushed")
 	for kind := range int(NumIO) {
 		for _, at := range []struct{ from, to int }{{0, 0}, {sumNanos, 8}} {
 			c.Load(bpf.Load64, bpf.R1, file, fileSums+sumSize*kind+at.from)
-			c.Op(bpfAtomicAdd, bpf.R7, bpf.R1, countIOUntold+at.to, 0)
+			c.Op(bpfAtomicAdd, bpf.R7, bpf.R1, countIOQueueFull+at.to, 0)
 		}
 	}
 	c.Label("pushed")

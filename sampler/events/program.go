@@ -104,7 +104,7 @@ func probeProgram(e *Event, number int, cpu *arch.CPU, counts, buffers, output i
 	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "end")
 	if e.Retired != nil { // a hit that only reports its buffer is no sample
 		c.Load(bpf.Load64, bpf.R1, bpf.R10, lot+lotSort)
-		c.Jump(bpf.JumpEqImm, bpf.R1, 0, int(look.HitTold), "end")
+		c.Jump(bpf.JumpEqImm, bpf.R1, 0, int(look.HitWithoutSample), "end")
 	}
 	c.Imm(bpf.MovImm, bpf.R1, 1)
 	c.Op(bpfAtomicAdd, bpf.R7, bpf.R1, countMissed, 0)

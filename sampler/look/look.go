@@ -46,8 +46,8 @@ type Hit struct {
 	// Own is the amount of the hit itself: Amount may be more, for those that became no look.
 	Own  int64
 	Data []byte // what was copied in that moment
-	// Sort says what the hit is good for, where it has to do with a buffer whose contents are read, and Weight for how
-	// many hits like it what it tells counts.
+	// Sort is the use of a hit that belongs to a buffer whose contents are read. Weight is the number of such hits for
+	// which this one counts.
 	Sort   HitSort
 	Weight float64
 }
@@ -56,9 +56,9 @@ type Hit struct {
 type HitSort uint8
 
 const (
-	HitAtEnd HitSort = iota // a sample: the object is at the end of a buffer
-	HitAlone                // a sample: the object is as large as a buffer, and counts for itself
-	HitTold                 // no sample: only that it happened is told
+	HitAtEnd         HitSort = iota // a sample: the object is at the end of a buffer
+	HitAlone                        // a sample: the object is as large as a buffer, and counts for itself
+	HitWithoutSample                // no sample: it only shows that there was a hit
 )
 
 // Reset makes l a look that has brought nothing yet, and keeps its memory.

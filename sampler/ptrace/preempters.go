@@ -67,8 +67,8 @@ func (h *Preempters) Send(cpu int, notes *SwitchNotes) error {
 	return h.SendAgain(len(h.all)-1, cpu, notes)
 }
 
-// SendNobody skips a number, because its CPU is not available now. SendAgain can start a preempter later.
-func (h *Preempters) SendNobody() { h.all = append(h.all, nil) }
+// SkipNumber skips a number, because its CPU is not available now. SendAgain can start a preempter later.
+func (h *Preempters) SkipNumber() { h.all = append(h.all, nil) }
 
 // SendAgain replaces the preempter of this number.
 func (h *Preempters) SendAgain(number, cpu int, notes *SwitchNotes) error {

@@ -121,7 +121,7 @@ func TestPerfParseDamaged(t *testing.T) {
 }
 
 // Older kernels leave out some registers of a thread that is in a system call.
-func TestPerfUntold(t *testing.T) {
+func TestPerfUnreported(t *testing.T) {
 	r := sampletest.SampleOf(0, nil, 0)
 	reg := func(i int, v uint64) { binary.LittleEndian.PutUint64(r[8+24+8*i:], v) }
 	for _, i := range []int{1, 13, 14, 15, 16} { // rbx, r12 to r15

@@ -159,7 +159,7 @@ func (v *visits) begin() bool {
 	for i := range v.cpus {
 		cpu := &v.cpus[i]
 		if cpu.gone {
-			v.preempters.SendNobody()
+			v.preempters.SkipNumber()
 			continue
 		}
 		if v.preempters.Send(cpu.number, cpu.notes.shared()) != nil {

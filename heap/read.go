@@ -17,8 +17,8 @@ type Options struct {
 	Time  time.Duration
 	// All reads the whole heap, however long that takes.
 	All bool
-	// Life says when the JVM began. Life.Now is the time at which the heap stopped changing. The zero value stands for a
-	// running JVM.
+	// Life says when the JVM began. Life.Now is the time at which the heap stopped changing; zero stands for a running
+	// JVM.
 	Life vmstructs.Lifetime
 	// Seed is the seed of the random numbers. The same seed draws the same pieces of the same heap.
 	Seed uint64

@@ -19,8 +19,8 @@ import (
 // library has started has a frame of that library. The few threads that the JVM starts in Java run methods of classes
 // of their own, such as java.lang.ref.Reference$ReferenceHandler.
 //
-// A Java thread of the JVM without Java frames has one of the JVM's names, such as Attach Listener. No thread of a
-// program has both such a name and no Java frames. A look without a stop shows only the first frame of such a thread.
+// There is one exception: of a Java thread without Java frames, a look without a stop shows only the first frames. Then
+// the name decides, such as Attach Listener: no thread of a program has both such a name and no Java frames.
 
 // isIdleOwn reports whether a thread in this state is an idle thread of the JVM itself. For a Java thread with one of
 // the JVM's names, gap is the index at which a look without a stop left out frames. Otherwise it is -1.

@@ -23,8 +23,8 @@ import (
 //   - every return address in them follows a call that the compiler has recorded,
 //   - their last frame is Continuation.enter.
 //
-// One error is still possible: within microseconds after its release, the thread passes the barrier into a frame of the
-// same method that has the same words at the same address.
+// One error is still possible: right after the stop the thread passes the barrier, and the frame that replaces the
+// lowest one has the same method, words and address.
 
 // entryMethod is the lowest frame of a virtual thread.
 const entryMethod = "jdk.internal.vm.Continuation.enter"

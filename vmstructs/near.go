@@ -11,7 +11,7 @@ import (
 // metadata of a class are close together, and a read of 8 bytes takes nearly as long as a read of a piece. But a piece
 // may be older than a method that was loaded since. So two kinds of reads bypass the pieces: those that prove facts
 // (Proof, holdsTrue), and those of bytecodes, which are cached without a fact. Signatures, the names of source files,
-// and the methods that invokes name are not proven.
+// and the methods called by invokes are not proven.
 type nearMemory struct {
 	process.Memory
 	depth  int // 0: no piece is kept

@@ -11,8 +11,8 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// TestEventRest: records may wait for a while, and goprof takes no CPU at once for them. A thread that runs virtual
-// threads ends both, because frames in the heap have to be read soon.
+// TestEventRest: records may wait for a while, and goprof has no real-time priority meanwhile. A thread that runs
+// virtual threads ends that, because frames in the heap have to be read soon.
 func TestEventRest(t *testing.T) {
 	ptrace.OnThreadHoldingNobody(func() {
 		e := New(1, cpus.Here(), nil, false)

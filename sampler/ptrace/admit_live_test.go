@@ -127,8 +127,8 @@ func lookAndRest(tr *Tracer, tid int, spend time.Duration, count func(*look.Look
 	SleepUntil(&ts)
 }
 
-// limitCPU moves this OS thread to a control group that has a tenth of a CPU, until the test ends. It has no right to
-// real-time priority: such a thread is not limited.
+// limitCPU moves this OS thread to a control group that has a tenth of a CPU, until the test ends. The thread also
+// loses real-time priority, which evades the limit.
 func limitCPU(t *testing.T) {
 	dropSysNice(t)
 	name := fmt.Sprintf("goprof-test-%d", os.Getpid())

@@ -18,8 +18,8 @@ const (
 	idBytes  = 16
 )
 
-// ChainAttr asks for a sample after each period of a CPU's time, of whatever runs there but its idle task: the calls to
-// which frame pointers lead, and no memory.
+// ChainAttr asks for a sample of whatever a CPU runs, except its idle task, after each period. A sample has the calls
+// of the program to which frame pointers lead, and no memory.
 func ChainAttr() unix.PerfEventAttr {
 	return unix.PerfEventAttr{
 		Type:        unix.PERF_TYPE_SOFTWARE,

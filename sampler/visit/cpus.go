@@ -33,8 +33,8 @@ func (v *visits) theirs() []int {
 	return listOf(&allows)
 }
 
-// meetAgain updates which of the visited CPUs are available, right before new preempters start. It leaves new CPUs to
-// follow.
+// meetAgain updates which of the visited CPUs are available, right before new preempters start. The method follow takes
+// in new CPUs.
 func (v *visits) meetAgain(now int64) {
 	cpus, anew := v.theirs(), v.asked.MissedMuch(now)
 	for i := range v.cpus {

@@ -13,8 +13,8 @@ import (
 	"goprof/testdata/sampletest"
 )
 
-// A process is frozen in the middle of a recording. It has no samples during that time, and gets those that it is
-// owed afterwards.
+// A process is frozen in the middle of a recording. While frozen it has no samples. Thawed, it gets as many as its CPU
+// time is worth.
 func TestFreezeWhileSampling(t *testing.T) {
 	for version, f := range ctest.Freezers(t) {
 		t.Run("cgroup v"+version, func(t *testing.T) {

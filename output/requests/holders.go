@@ -13,13 +13,14 @@ import (
 	"goprof/profile/naming"
 )
 
-// Hold says that a thread waited at a moment for a lock that another thread had.
+// Hold says that a thread waited at a moment for a lock that another thread had, or for a peer.
 type Hold struct {
 	At    time.Time
 	Of    profile.ThreadRef // the thread that waited
 	Lock  string            // the lock's class
 	Owner profile.ThreadRef
 	Trace string // for which the owner worked; "": see what its own samples say
+	Peer  string // the other end of the connection that the thread waited for; then there is no lock
 }
 
 // wake stores who held the lock for which the thread of a sample waited: the thread that released it last. Only
@@ -93,11 +94,12 @@ func whoHas(t *profile.ThreadRef) who {
 	return who{tid: t.TID}
 }
 
-// Holder is a thread that had the lock for which a request waited.
+// Holder is a thread that had the lock for which a request waited, or the peer for which it waited.
 type Holder struct {
 	Lock  string
 	Owner profile.ThreadRef
 	Trace string // for which the owner worked at that time; "" if that is not known
+	Peer  string // then there is no lock
 	Times int    // how often it was seen
 }
 
@@ -112,15 +114,21 @@ func (g *Gatherer) Holds(list []Hold) {
 	}
 }
 
-// heldWhile counts who held the lock for which the thread of a look waited.
+// heldWhile counts who held the lock for which the thread of a look waited, and the peers for which it waited.
 func (b *building) heldWhile(g *Gatherer, l *look, list []Hold) {
-	if !l.waits {
+	if !l.waits && !l.socket {
 		return
 	}
 	for i := firstFrom(list, l.at); i < len(list) && list[i].At.UnixNano() < l.at+l.span; i++ {
 		h := &list[i]
-		trace := cmp.Or(h.Trace, g.traceOf(whoHas(&h.Owner), h.At.UnixNano()))
-		b.holders[holderOf{l.part, Holder{Lock: h.Lock, Owner: h.Owner, Trace: trace}}]++
+		switch {
+		case (h.Peer != "") != l.socket: // the thread waits for something else by now
+		case l.socket:
+			b.holders[holderOf{l.part, Holder{Peer: h.Peer}}]++
+		default:
+			trace := cmp.Or(h.Trace, g.traceOf(whoHas(&h.Owner), h.At.UnixNano()))
+			b.holders[holderOf{l.part, Holder{Lock: h.Lock, Owner: h.Owner, Trace: trace}}]++
+		}
 	}
 }
 
@@ -155,12 +163,13 @@ func (b *building) holdersIn(part int32) (list []Holder) {
 	sort.Slice(list, func(i, j int) bool {
 		x, y := &list[i], &list[j]
 		return cmp.Or(cmp.Compare(y.Times, x.Times), cmp.Compare(x.Owner.String(), y.Owner.String()),
-			cmp.Compare(x.Lock+x.Trace, y.Lock+y.Trace)) < 0
+			cmp.Compare(x.Lock+x.Trace+x.Peer, y.Lock+y.Trace+y.Peer)) < 0
 	})
 	return list
 }
 
-// heldBy says who held the lock: ", java.lang.Object held by "server-2" tid=12 in trace 4bf9".
+// heldBy says who held the lock: ", java.lang.Object held by "server-2" tid=12 in trace 4bf9", or who did not answer:
+// ", connected to 10.0.0.7:5432".
 func (p *Part) heldBy() string {
 	if len(p.Holders) == 0 {
 		return ""
@@ -170,8 +179,12 @@ func (p *Part) heldBy() string {
 	if h.Trace != "" {
 		text += " in trace " + h.Trace
 	}
+	by := "by"
+	if h.Peer != "" {
+		text, by = ", connected to "+h.Peer, "to"
+	}
 	if more := len(p.Holders) - 1; more > 0 {
-		text += fmt.Sprintf(", at other times by %d more", more)
+		text += fmt.Sprintf(", at other times %s %d more", by, more)
 	}
 	return text
 }

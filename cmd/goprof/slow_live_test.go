@@ -76,7 +76,7 @@ func TestSlow(t *testing.T) {
 			}
 			if s.Seconds <= (300*time.Millisecond).Seconds() || !strings.Contains(s.Thread, "server-") ||
 				what != "SlowRequests.enter (blocked)" && what != "SlowRequests.query (sleeping)" &&
-				what != "SlowRequests.call (socket)" {
+					what != "SlowRequests.call (socket)" {
 				t.Errorf("%s: %+v", args, s)
 			}
 			if what == "SlowRequests.call (socket)" {

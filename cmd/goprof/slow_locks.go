@@ -27,8 +27,8 @@ const (
 	mostHolds = 1 << 18
 )
 
-// watchLocks records which thread waits for whose lock, and for which peer, until end is called. It has its own session, and stops no
-// thread.
+// watchLocks records which thread waits for whose lock, and for which peer, until end is called. It has its own
+// session, and stops no thread.
 func watchLocks(ctx context.Context, talk io.Writer, pid int) (end func() []requests.Hold) {
 	ctx, stop := context.WithCancel(ctx)
 	found := make(chan []requests.Hold, 1)

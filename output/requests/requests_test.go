@@ -200,7 +200,8 @@ func TestWoken(t *testing.T) {
 	if len(all) != 1 || len(all[0].Parts) != 4 || all[0].Parts[0].What != "Cart.enter (blocked: com.shop.Cart)" {
 		t.Fatalf("%+v", all)
 	}
-	want := []Holder{{"com.shop.Cart", profile.ThreadRef{TID: 7, Name: "server-2"}, "0b000000000000000000000000000000", "", 2},
+	want := []Holder{
+		{"com.shop.Cart", profile.ThreadRef{TID: 7, Name: "server-2"}, "0b000000000000000000000000000000", "", 2},
 		{"com.shop.Cart", profile.ThreadRef{Virtual: 31}, "", "", 1}}
 	if got := all[0].Parts[0].Holders; !slices.Equal(got, want) {
 		t.Errorf("%+v", got)

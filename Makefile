@@ -126,7 +126,7 @@ microbench: ## all benchmarks of Go functions
 fuzz: ## each fuzzer for FUZZTIME (20s)
 	@scripts/fuzz.sh $(FUZZTIME)
 
-nightly: ## the race detector, known vulnerabilities, every fuzzer for FUZZTIME (NIGHTLY="race vulnerable fuzz")
+nightly: ## the race detector, known vulnerabilities, every fuzzer for FUZZTIME, the oracles (NIGHTLY="race fuzz")
 	@FUZZTIME=$(FUZZTIME) scripts/nightly.sh $(NIGHTLY)
 
 cover: ## test coverage by function, as ./build/cover.html

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goprof/diagnose"
+	"goprof/process/maybe"
 	"goprof/profile"
 	"goprof/profile/batch"
 	"goprof/profile/resource"
@@ -99,13 +100,13 @@ func (w *fakeWorld) Brief(pid int) (diagnose.Brief, bool) {
 	return diagnose.Brief{Started: j.started, Comm: j.comm, Threads: 20, State: state, Space: 1 << 30}, true
 }
 
-func (w *fakeWorld) Glance(pid int, _ bool) (diagnose.JVM, bool) {
+func (w *fakeWorld) Glance(pid int, _ bool) (diagnose.JVM, maybe.Value[bool]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if j := w.jvms[pid]; j != nil && j.comm == "java" {
-		return j.JVM, true
+		return j.JVM, maybe.Known(true)
 	}
-	return diagnose.JVM{}, false
+	return diagnose.JVM{}, maybe.Known(false)
 }
 
 func (w *fakeWorld) Place(*Candidate) {}

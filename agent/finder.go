@@ -120,12 +120,17 @@ func (f *finder) look(pid int, p *seenProcess, brief diagnose.Brief, now time.Ti
 	isJava := brief.Comm == "java"
 	closely := isJava || p.wait >= seldomLook/2
 	if (isJava || brief.Threads > 1) && (closely || brief.Space >= p.space+leastJVM) {
-		if jvm, ok := f.world.Glance(pid, closely); ok {
+		jvm, is := f.world.Glance(pid, closely)
+		if is.Or(false) {
 			p.jvm, p.next = true, now.Add(jvmLook)
 			news.born = append(news.born, jvm)
 			return
 		}
-		p.space = brief.Space
+		if is.IsKnown() {
+			p.space = brief.Space
+		} else {
+			p.wait = min(p.wait, jvmLook)
+		}
 	}
 	p.space = min(p.space, brief.Space)
 	p.wait = min(p.wait*2, seldomLook)

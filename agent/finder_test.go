@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"goprof/diagnose"
+	"goprof/process/maybe"
 )
 
 // oneProcess is a world with one process. Of this World only the finder's questions are asked.
@@ -15,14 +16,15 @@ type oneProcess struct {
 	World
 	brief  diagnose.Brief
 	isJVM  bool
+	hangs  bool
 	looked []bool // the arguments of Glance
 }
 
 func (w *oneProcess) PIDs() []int                      { return []int{7} }
 func (w *oneProcess) Brief(int) (diagnose.Brief, bool) { return w.brief, true }
-func (w *oneProcess) Glance(pid int, closely bool) (diagnose.JVM, bool) {
+func (w *oneProcess) Glance(pid int, closely bool) (diagnose.JVM, maybe.Value[bool]) {
 	w.looked = append(w.looked, closely)
-	return diagnose.JVM{PID: pid}, w.isJVM
+	return diagnose.JVM{PID: pid}, maybe.If(w.isJVM, !w.hangs)
 }
 
 // looks are the glances at a process within so many seconds.
@@ -59,6 +61,25 @@ func TestFinderLooksWhenNeeded(t *testing.T) {
 	w.isJVM = true
 	if born := w.looks(f, 8, 8); born != 1 || !slices.Equal(w.looked, []bool{false}) {
 		t.Errorf("%d JVMs, looks %v", born, w.looked)
+	}
+}
+
+// TestFinderAsksAgain: a process that did not answer is asked again soon, however long it has been there.
+func TestFinderAsksAgain(t *testing.T) {
+	for _, old := range []int{0, 600} {
+		w := &oneProcess{brief: diagnose.Brief{Comm: "python3", Threads: 5, Space: 1 << 30}}
+		f := &finder{world: w, known: map[int]*seenProcess{}}
+		w.looks(f, 0, old)
+		w.hangs, w.isJVM = true, true
+		w.brief.Space += 1 << 30 // it loads a JVM
+		from := old
+		for w.looked = nil; len(w.looked) == 0; from++ {
+			w.looks(f, from, 1)
+		}
+		w.hangs = false
+		if born := w.looks(f, from, 11); born != 1 {
+			t.Errorf("a program of %d s: %d JVMs are found, looks %v", old, born, w.looked)
+		}
 	}
 }
 

@@ -26,7 +26,11 @@ import (
 // or are nearly idle, and the kernel's threads. The kernel takes the samples (perf.Host). A sample holds the calls that
 // frame pointers lead to, so a stack ends early at code without frame pointers. Such a stack is marked as truncated.
 //
-// Others reads the rings once in a beat. Its fields belong to the goroutine of Run, except claims and the atomic ones.
+// Others reads the rings once in a beat. What it reads about a process holds for the samples before that only if the
+// next records show no change of the process. So samples are held until then. Samples of a JVM are held until the agent
+// knows whether the rules exclude it.
+//
+// The fields of Others belong to the goroutine of Run, except claims and the atomic ones.
 type Others struct {
 	host     *perf.Host
 	o        OthersOptions
@@ -39,12 +43,15 @@ type Others struct {
 	at       time.Time     // of the last reading
 	each     time.Duration // the interval of the samples that are not read yet
 
-	mu     sync.Mutex
-	claims map[int][]claim
+	mu       sync.Mutex
+	claims   map[int][]claim
+	verdicts map[int]verdict
 
 	known   map[int]*other
-	changed map[int]int64  // time of a process's last start, end or exec in the records that take handles
-	names   map[int]string // names of processes that have begun or become another program, and are not sampled yet
+	changed map[int]int64     // time of a process's last start, end or exec in the records that take handles
+	names   map[int]string    // names of processes that have begun or become another program, and are not sampled yet
+	held    []heldSample      // not counted yet
+	unsure  map[*other]*other // processes about which was read since the last records, and what was known before
 	opened  int
 	purse   purse
 	funcs   map[profile.Func]*profile.Func
@@ -63,10 +70,34 @@ type OthersOptions struct {
 	Offer    func(*batch.Batch)
 }
 
-// claim is a time in which Others makes no batches of a process: other batches cover it, or the rules exclude it.
-type claim struct{ from, until int64 }
+// verdict is the agent's decision about a JVM.
+type verdict uint8
 
-const forGood = int64(1<<63 - 1)
+const (
+	undecided verdict = iota
+	left              // to Others
+	covered           // by other batches
+	excluded          // by the rules
+)
+
+// claim is a time in which Others makes no batches of a JVM. If the rules exclude it, the samples that are held at that
+// moment are left out, too.
+type claim struct {
+	from, until int64
+	why         verdict
+}
+
+const forGood = int64(math.MaxInt64)
+
+// decidedWithin is how long samples of a JVM are held without a verdict. It may be starting, or goprof attaches to it.
+const decidedWithin = int64(30 * time.Second)
+
+type heldSample struct {
+	of *other
+	ring.Chain
+	stack *profile.Stack
+	each  time.Duration
+}
 
 // Limits of what is kept.
 const (
@@ -90,8 +121,8 @@ func OpenOthers(o OthersOptions) (*Others, error) {
 func newOthers(o OthersOptions) *Others {
 	now := time.Now()
 	s := &Others{o: o, at: now, began: now, machine: machineName(o.Enrich), claims: map[int][]claim{},
-		known: map[int]*other{}, changed: map[int]int64{}, names: map[int]string{}, funcs: map[profile.Func]*profile.Func{},
-		groups: map[string]*othersGroup{}, span: newSpan()}
+		known: map[int]*other{}, changed: map[int]int64{}, names: map[int]string{}, unsure: map[*other]*other{},
+		funcs: map[profile.Func]*profile.Func{}, groups: map[string]*othersGroup{}, span: newSpan()}
 	s.each = o.Settings.interval()
 	s.interval.Store(int64(s.each))
 	s.every.Store(int64(o.Settings.Every))
@@ -132,6 +163,7 @@ func (s *Others) beat(now time.Time, over bool) {
 	began := sampler.ThreadCPU()
 	s.purse.share = math.Float64frombits(s.maxCPU.Load()) * float64(s.o.CPUs) * othersPart
 	s.purse.add(now.Sub(s.at))
+	last := s.at
 	s.at = now
 	if process.TablesShort() { // JVMs need the space more
 		s.letGo(now)
@@ -142,8 +174,11 @@ func (s *Others) beat(now time.Time, over bool) {
 	s.take(s.host.Read())
 	s.each = time.Duration(s.interval.Load())
 	s.host.SetInterval(s.each)
-	if over || int64(now.Sub(s.began)) >= s.every.Load() {
-		s.cut(now)
+	if over {
+		s.take(s.host.Read())
+		s.end(now)
+	} else if int64(last.Sub(s.began)) >= s.every.Load() {
+		s.cut(last) // later samples are held
 	}
 	s.purse.owed.Add(int64(sampler.ThreadCPU() - began))
 }
@@ -152,15 +187,20 @@ func (s *Others) beat(now time.Time, over bool) {
 // count. Call SampleOthers before Run.
 func (a *Agent) SampleOthers(o *Others) { a.others, o.span, a.budget.aside = o, a.span, othersPart }
 
-// leaveToOthers excludes from Others the JVMs that are recorded, and those that the rules do not want.
+// leaveToOthers passes the verdict about each JVM to Others.
 func (a *Agent) leaveToOthers() {
 	if a.others == nil {
 		return
 	}
-	out := map[int]bool{}
+	out := map[int]verdict{}
 	for pid, g := range a.guests {
-		if g.state == denied || g.record != nil && g.record.control != nil {
-			out[pid] = true
+		switch {
+		case g.state == denied:
+			out[pid] = excluded
+		case g.record != nil && g.record.control != nil:
+			out[pid] = covered
+		case g.state != opening:
+			out[pid] = left
 		}
 	}
 	a.others.every.Store(int64(a.settings.Every))
@@ -199,31 +239,43 @@ func (s *Others) Counts() (samples, lost int64) { return s.samples.Load(), s.los
 // Unsampled returns how many online CPUs have no samples of other processes.
 func (s *Others) Unsampled() int { return s.host.Unsampled() }
 
-// leaveOut sets the processes that are left out from now on, and the interval of the samples.
-func (s *Others) leaveOut(pids map[int]bool, interval time.Duration) {
+// leaveOut sets the verdicts from now on, and the interval of the samples.
+func (s *Others) leaveOut(verdicts map[int]verdict, interval time.Duration) {
 	s.interval.Store(int64(interval))
 	now := time.Now().UnixNano()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.verdicts = verdicts
 	for pid, list := range s.claims {
-		if last := &list[len(list)-1]; last.until == forGood && !pids[pid] {
+		if last := &list[len(list)-1]; last.until == forGood && verdicts[pid] <= left {
 			last.until = now
 		}
 	}
-	for pid := range pids {
-		if list := s.claims[pid]; len(list) == 0 || list[len(list)-1].until != forGood {
-			s.claims[pid] = append(list, claim{now, forGood})
+	for pid, v := range verdicts {
+		if list := s.claims[pid]; v > left && (len(list) == 0 || list[len(list)-1].until != forGood) {
+			s.claims[pid] = append(list, claim{now, forGood, v})
 		}
 	}
 }
 
-func (s *Others) isClaimed(pid int, when int64) bool {
+// isClaimed reports whether a process is not for Others at a moment. held is set for a held sample of a program that
+// still runs.
+func (s *Others) isClaimed(pid int, when int64, held bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.claims[pid], func(c claim) bool { return when >= c.from && when < c.until })
+	return slices.ContainsFunc(s.claims[pid], func(c claim) bool {
+		return when < c.until && (when >= c.from || held && c.why == excluded)
+	})
 }
 
-// dropClaims forgets claims that ended before a moment. All samples up to that moment have been read.
+// waits reports whether a process is a JVM without a verdict.
+func (s *Others) waits(p *other) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.verdicts[p.pid] == undecided && (p.name == "java" || p.whose.Get(resource.RuntimeName) == jvmRuntime)
+}
+
+// dropClaims forgets claims that ended before a moment. All samples up to that moment have been counted.
 func (s *Others) dropClaims(until int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,15 +291,17 @@ func (s *Others) dropClaims(until int64) {
 // take handles the records since the last call. samples and tasks are the numbers of missing records of each kind.
 func (s *Others) take(seen []ring.Chain, samples, tasks int64) {
 	s.lost.Add(samples + tasks)
-	if tasks > 0 { // the end of a process may be missing, and its number may now belong to another one
-		s.doubt()
-	}
 	clear(s.changed)
 	for i := range seen {
 		if c := &seen[i]; c.Kind != ring.KindSample && (c.Kind != ring.KindComm || c.Exec) {
 			s.changed[c.PID] = c.When
 		}
 	}
+	s.confirm(tasks == 0)
+	if tasks > 0 { // the end of a process may be missing, and its number may now belong to another one
+		s.doubt()
+	}
+	s.count(s.at.UnixNano())
 	for i := range seen {
 		switch c := &seen[i]; c.Kind {
 		case ring.KindFork:
@@ -263,21 +317,59 @@ func (s *Others) take(seen []ring.Chain, samples, tasks int64) {
 				s.name(c.PID, c.Comm)
 			}
 		case ring.KindSample:
-			if c.PID != 0 && s.span.has(c.When) && !s.isClaimed(c.PID, c.When) {
-				s.sample(c)
+			if c.PID != 0 && s.span.has(c.When) && !s.isClaimed(c.PID, c.When, false) {
+				p := s.process(c.PID, c.When) // it may have ended since
+				s.held = append(s.held, heldSample{p, *c, s.stack(p, c), s.each})
 			}
 		}
 	}
-	s.dropClaims(s.at.UnixNano())
+	oldest := s.at.UnixNano()
+	for i := range s.held {
+		oldest = min(oldest, s.held[i].When)
+	}
+	s.dropClaims(oldest)
 }
 
-// sample counts a sample of a process. The process may have ended since.
-func (s *Others) sample(c *ring.Chain) {
-	p := s.process(c.PID, c.When)
-	stack := s.stack(p, c)
-	s.group(p).Add(&profile.Sample{At: profile.Instant{Wall: c.When}, Thread: profile.Thread{Name: p.name},
-		Stack: stack, CPU: s.each, NoState: true})
-	s.samples.Add(1)
+// confirm decides whether what was read about processes after the last records holds for the samples before. It does
+// not hold if the process has changed, or if records of changes may be missing.
+func (s *Others) confirm(complete bool) {
+	changed := func(p *other) bool { _, is := s.changed[p.pid]; return is }
+	for i := range s.held {
+		h := &s.held[i]
+		if before := s.unsure[h.of]; before != nil && (!complete || changed(h.of)) {
+			h.of, h.stack = before, s.stack(before, &h.Chain)
+		}
+	}
+	for p, before := range s.unsure {
+		if changed(p) && s.known[p.pid] == p {
+			s.close(p)
+			s.known[p.pid] = before
+		}
+	}
+	clear(s.unsure)
+}
+
+// count counts the held samples, except those of JVMs that wait for a verdict.
+func (s *Others) count(now int64) {
+	s.held = slices.DeleteFunc(s.held, func(h heldSample) bool {
+		runs := s.known[h.PID] == h.of
+		if runs && now-h.When < decidedWithin && s.waits(h.of) {
+			return false
+		}
+		if !s.isClaimed(h.PID, h.When, runs) {
+			s.group(h.of).Add(&profile.Sample{At: profile.Instant{Wall: h.When}, Thread: profile.Thread{Name: h.of.name},
+				Stack: h.stack, CPU: h.each, NoState: true})
+			s.samples.Add(1)
+		}
+		return true
+	})
+}
+
+// end counts all held samples, and offers the last batches.
+func (s *Others) end(now time.Time) {
+	s.confirm(false) // no records will follow
+	s.count(forGood)
+	s.cut(now)
 }
 
 // purse is the CPU time that Others may use: a share of the agent's budget. Reading the rings is paid from it first.

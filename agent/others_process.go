@@ -29,6 +29,7 @@ type other struct {
 	samples int
 	read    bool // the fields below are known, or cannot be known
 	kernel  bool // it is a thread of the kernel
+	started uint64
 	whose   resource.Attributes
 	code    *process.Process // nil: its code cannot be read
 	silent  bool             // its memory or files do not answer
@@ -78,9 +79,10 @@ func (s *Others) doubt() {
 	clear(s.names)
 	codes := map[int]*process.Process{}
 	for pid, p := range s.known {
-		if codes[pid] = p.code; p.code == nil {
-			delete(codes, pid)
-			s.forget(pid)
+		if p.code != nil {
+			codes[pid] = p.code
+		} else if stat, _, err := procfs.ReadStat(pid, pid); !p.kernel || err != nil || stat.Start != p.started {
+			s.forget(pid) // a thread of the kernel becomes no other program
 		}
 	}
 	gone, ok := paid(s, func() (gone []int) {
@@ -134,11 +136,16 @@ func (s *Others) name(pid int, name string) {
 	s.names[pid] = strings.ToValidUTF8(name, "\uFFFD")
 }
 
+// nameOf returns the name of a process, or "" if it is not certain.
 func (s *Others) nameOf(pid int) string {
-	if p := s.known[pid]; p != nil {
-		return p.name
+	p := s.known[pid]
+	if p == nil {
+		return s.names[pid]
 	}
-	return s.names[pid]
+	if p = cmp.Or(s.unsure[p], p); p.name == endedName {
+		return ""
+	}
+	return p.name
 }
 
 // process returns the process with that number, with all that can be read of it.
@@ -154,6 +161,7 @@ func (s *Others) process(pid int, when int64) *other {
 	p.samples++
 	stays := when >= s.changed[pid] // /proc still shows the process that was sampled
 	if p.name == "" {
+		s.unsure[p] = &other{pid: pid, name: endedName}
 		name := ""
 		if stays {
 			_, name, _ = procfs.ReadStat(pid, pid)
@@ -161,6 +169,7 @@ func (s *Others) process(pid int, when int64) *other {
 		p.name = cmp.Or(name, endedName)
 	}
 	if stays && p.samples > 1 && !p.read && s.mayRead() {
+		s.unsure[p] = cmp.Or(s.unsure[p], &other{pid: pid, name: p.name})
 		s.read(p)
 	}
 	return p
@@ -178,7 +187,8 @@ func (s *Others) read(p *other) {
 	if !ok || facts.name == "" {
 		return
 	}
-	p.name, p.kernel, p.whose, p.code = facts.name, facts.kernel, facts.whose, facts.code
+	p.name, p.kernel, p.started = facts.name, facts.kernel, facts.started
+	p.whose, p.code = facts.whose, facts.code
 	if p.key = keyOf(p.whose); p.code != nil {
 		s.opened++
 	}
@@ -238,7 +248,7 @@ func (s *Others) about(pid int) *other {
 		return p
 	}
 	name = cmp.Or(name, unknownName) // the kernel's name of a process may be empty
-	p.name = name
+	p.name, p.started = name, stat.Start
 	if p.kernel = stat.Memory == 0 && (pid == kthreadd || stat.Parent == kthreadd); p.kernel {
 		p.whose = s.named("kernel", kernelRuntime)
 		return p

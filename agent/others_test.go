@@ -5,6 +5,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"goprof/diagnose"
 	"goprof/process"
+	"goprof/process/procfs"
 	"goprof/profile"
 	"goprof/profile/batch"
 	"goprof/profile/resource"
@@ -65,11 +67,69 @@ func TestOthersNames(t *testing.T) {
 	next := comm(os.Getpid(), "next", true)
 	next.When = 2
 	s.take(append(seen, before, before, next), 0, 0)
-	s.cut(time.Now())
+	s.take(nil, 0, 0)
+	s.end(time.Now())
 	got := looksOf(*batches)
 	for name, want := range map[string]int64{"shell": 1, "cc1\uFFFD\n": 2, endedName: 4} {
 		if got[name] != want {
 			t.Errorf("%q: %d samples, not %d: %v", name, got[name], want, got)
+		}
+	}
+}
+
+// TestOthersChangeAfterTheSample: what /proc shows of a process that changes after the last records is not given to the
+// samples before the change. If records are missing, it may have changed.
+func TestOthersChangeAfterTheSample(t *testing.T) {
+	own := ring.Chain{Kind: ring.KindSample, PID: os.Getpid(), TID: os.Getpid(), When: 10, Calls: []uint64{1 << 60}}
+	record := func(kind uint32, pid int) ring.Chain {
+		return ring.Chain{Kind: kind, PID: pid, TID: pid, When: 20, Parent: own.PID}
+	}
+	exec := record(ring.KindComm, own.PID)
+	exec.Comm, exec.Exec = "next", true
+	rename := record(ring.KindComm, own.PID)
+	_, is, err := procfs.ReadStat(own.PID, own.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := own
+	child.PID, child.TID = noPID, noPID
+	late := own
+	late.When = 15 // before the change, and in the same records
+	for _, c := range []struct {
+		name   string
+		first  []ring.Chain
+		second []ring.Chain
+		lost   int64
+		want   map[string]int64
+	}{
+		{"nothing changes", []ring.Chain{own, own}, []ring.Chain{late}, 0, map[string]int64{is: 3}},
+		{"a new name", []ring.Chain{own, own}, []ring.Chain{rename, own}, 0, map[string]int64{is: 3}},
+		{"exec after one sample", []ring.Chain{own}, []ring.Chain{late, exec}, 0, map[string]int64{endedName: 2}},
+		{"exec after two", []ring.Chain{own, own}, []ring.Chain{late, exec, own}, 0,
+			map[string]int64{endedName: 3, "next": 1}},
+		{"the end", []ring.Chain{own, own}, []ring.Chain{record(ring.KindExit, own.PID)}, 0, map[string]int64{endedName: 2}},
+		{"a new process", []ring.Chain{own, own}, []ring.Chain{record(ring.KindFork, own.PID)}, 0,
+			map[string]int64{endedName: 2}},
+		{"missing records", []ring.Chain{own, own}, []ring.Chain{late}, 1, map[string]int64{endedName: 2, is: 1}},
+		{"a copy of it", []ring.Chain{own, record(ring.KindFork, noPID), child}, []ring.Chain{exec}, 0,
+			map[string]int64{endedName: 2}},
+	} {
+		s, batches := madeUp()
+		s.take(c.first, 0, 0)
+		s.take(c.second, 0, c.lost)
+		s.take(nil, 0, 0)
+		if s.end(time.Now()); !maps.Equal(looksOf(*batches), c.want) {
+			t.Errorf("%s: %v, not %v", c.name, looksOf(*batches), c.want)
+		}
+		for _, b := range *batches {
+			for i := range b.Samples {
+				if kind := b.Resource.Get(resource.RuntimeName); b.Samples[i].Thread.Name == endedName && kind != "" {
+					t.Errorf("%s: a process without a name is a %s program", c.name, kind)
+				}
+			}
+		}
+		if s.forgetAll(); s.opened != 0 {
+			t.Errorf("%s: %d processes are still open", c.name, s.opened)
 		}
 	}
 }
@@ -94,7 +154,7 @@ func TestOthersAreBounded(t *testing.T) {
 		p := &other{pid: i + 1, read: true, key: fmt.Sprint(i)}
 		s.group(p).Add(&profile.Sample{Stack: &profile.Stack{}})
 	}
-	s.cut(time.Now())
+	s.end(time.Now())
 	sum := int64(0)
 	for _, looks := range looksOf(*batches) {
 		sum += looks
@@ -103,6 +163,7 @@ func TestOthersAreBounded(t *testing.T) {
 		t.Errorf("%d batches, %d samples", len(*batches), sum)
 	}
 	s.take([]ring.Chain{sampleOf(os.Getpid())}, 0, 1)
+	s.count(forGood)
 	if samples, lost := s.Counts(); samples != n/4+1 || lost != 1 || len(s.known) != 1 {
 		t.Errorf("%d samples, %d lost, %d processes known", samples, lost, len(s.known))
 	}
@@ -219,7 +280,7 @@ func TestOthersAtTakeOver(t *testing.T) {
 		seen = append(seen, c)
 	}
 	s.take(seen, 0, 0)
-	s.cut(now)
+	s.end(now)
 	if len(*batches) != 1 {
 		t.Fatalf("%d batches", len(*batches))
 	}
@@ -235,19 +296,49 @@ func TestOthersLeaveOut(t *testing.T) {
 	s, _ := madeUp()
 	moment := func() int64 { time.Sleep(time.Millisecond); return time.Now().UnixNano() }
 	before := moment()
-	s.leaveOut(map[int]bool{7: true}, time.Second)
+	s.leaveOut(map[int]verdict{7: covered}, time.Second)
 	claimed := moment()
-	s.leaveOut(map[int]bool{7: true, 8: true}, time.Second)
+	s.leaveOut(map[int]verdict{7: covered, 8: excluded}, time.Second)
 	still := moment()
 	s.leaveOut(nil, time.Second)
 	after := moment()
 	for at, want := range map[int64]bool{before: false, claimed: true, still: true, after: false} {
-		if s.isClaimed(7, at) != want {
+		if s.isClaimed(7, at, true) != want {
 			t.Errorf("at %d: %v", at-before, !want)
 		}
 	}
+	if s.isClaimed(8, before, false) || !s.isClaimed(8, before, true) || s.isClaimed(8, after, true) {
+		t.Error("what the rules exclude is left out from its beginning, and no other program with its number is")
+	}
 	if s.dropClaims(after); len(s.claims) != 0 {
 		t.Errorf("%v", s.claims)
+	}
+}
+
+// TestOthersWaitForTheVerdict: samples of a JVM are not counted before the agent has decided about it, within a limit.
+func TestOthersWaitForTheVerdict(t *testing.T) {
+	for name, c := range map[string]struct {
+		verdict       verdict
+		ends          bool
+		later         time.Duration
+		counted, held int
+	}{
+		"excluded": {verdict: excluded}, "recorded": {verdict: covered, counted: 1}, "left": {verdict: left, counted: 1},
+		"not yet": {held: 1}, "never": {later: time.Minute, counted: 1}, "ended": {ends: true, counted: 1},
+	} {
+		s, _ := madeUp()
+		s.take([]ring.Chain{{Kind: ring.KindComm, PID: noPID, TID: noPID, Comm: "java", Exec: true}, sampleOf(noPID)}, 0, 0)
+		if s.take(nil, 0, 0); len(s.held) != 1 || s.samples.Load() != 0 {
+			t.Fatalf("%s: %d samples are held, %d counted", name, len(s.held), s.samples.Load())
+		}
+		s.at = s.at.Add(c.later)
+		if c.ends {
+			s.take([]ring.Chain{{Kind: ring.KindExit, PID: noPID, TID: noPID}}, 0, 0)
+		}
+		s.leaveOut(map[int]verdict{noPID: c.verdict}, time.Second)
+		if s.take(nil, 0, 0); s.samples.Load() != int64(c.counted) || len(s.held) != c.held {
+			t.Errorf("%s: %d samples are counted, %d held", name, s.samples.Load(), len(s.held))
+		}
 	}
 }
 
@@ -272,12 +363,13 @@ func TestAgentClaimsItsJVMs(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { a.Run(ctx); close(ended) }()
 	w.use(1, time.Minute)
-	for late := time.Now().Add(time.Minute); !s.isClaimed(1, math.MaxInt64-1) || !s.isClaimed(2, math.MaxInt64-1); {
+	claimed := func(pid int) bool { return s.isClaimed(pid, math.MaxInt64-1, false) }
+	for late := time.Now().Add(time.Minute); !claimed(1) || !claimed(2); {
 		if time.Sleep(10 * time.Millisecond); time.Now().After(late) {
 			t.Fatal("not claimed")
 		}
 	}
-	if s.isClaimed(3, math.MaxInt64-1) {
+	if claimed(3) {
 		t.Error("a JVM that cannot be recorded is left out")
 	}
 	end()

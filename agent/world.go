@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"goprof/diagnose"
+	"goprof/process/maybe"
 	"goprof/profile"
 	"goprof/profile/resource"
 	"goprof/sampler"
@@ -18,7 +19,7 @@ type World interface {
 	// PIDs, Brief and Glance are diagnose.Host's. PIDs is nil if the list cannot be read.
 	PIDs() []int
 	Brief(pid int) (diagnose.Brief, bool)
-	Glance(pid int, closely bool) (diagnose.JVM, bool)
+	Glance(pid int, closely bool) (jvm diagnose.JVM, is maybe.Value[bool])
 	// Place finds out where the JVM runs. It costs more than Glance, so it is called only for JVMs.
 	Place(j *Candidate)
 	// CPU returns the CPU time that the process has used so far, or 0 if there is no such process.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
+	"goprof/process/maybe"
 	"goprof/process/procfs"
 )
 
@@ -40,18 +41,23 @@ func (h Host) Brief(pid int) (Brief, bool) {
 // Glance reports whether a process is a JVM, by /proc alone. It does not read the process's memory. So version, vendor
 // and collector are not known, and Main comes from the command line. A JVM that is still starting does not count.
 //
-// A program that loads no library is hardly a JVM, but could load one. So it is looked at only if closely is set.
-func (h Host) Glance(pid int, closely bool) (JVM, bool) {
+// A program that loads no library is hardly a JVM, but could load one. So it is looked at only if closely is set. If
+// the process hangs, is is not known.
+func (h Host) Glance(pid int, closely bool) (jvm JVM, is maybe.Value[bool]) {
 	if _, waits := hung.Load(pid); waits {
-		return JVM{}, false
+		return jvm, is
 	}
-	none := func() (JVM, bool) { return JVM{}, false }
-	return inTime(pid, lookTimeout, func() (JVM, bool) {
+	answers := true
+	jvm, ok := inTime(pid, lookTimeout, func() (JVM, bool) {
 		if !closely && complete.has(h.file(pid, "exe")) {
-			return none()
+			return JVM{}, false
 		}
 		return h.glance(pid)
-	}, none)
+	}, func() (JVM, bool) {
+		answers = false
+		return JVM{}, false
+	})
+	return jvm, maybe.If(ok, answers)
 }
 
 // programs remembers which programs load no library. To read a program's mappings and the names of its threads costs

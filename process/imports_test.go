@@ -109,9 +109,9 @@ var mayImport = map[string][]string{
 		"goprof/process", "goprof/process/maybe", "goprof/process/procfs", "goprof/session", "goprof/vmstructs",
 	},
 	"goprof/diagnose": {
-		"goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/sampler",
-		"goprof/sampler/bpf", "goprof/sampler/events", "goprof/sampler/guard", "goprof/sampler/offcpu", "goprof/sampler/perf",
-		"goprof/sampler/ptrace", "goprof/sampler/ring", "goprof/session", "goprof/vmstructs",
+		"goprof/arch/cpus", "goprof/process", "goprof/process/maybe", "goprof/process/procfs", "goprof/profile",
+		"goprof/sampler", "goprof/sampler/bpf", "goprof/sampler/events", "goprof/sampler/guard", "goprof/sampler/offcpu",
+		"goprof/sampler/perf", "goprof/sampler/ptrace", "goprof/sampler/ring", "goprof/session", "goprof/vmstructs",
 	},
 	"goprof/triage/hserr": {"goprof/arch", "goprof/arch/cpus", "goprof/profile"},
 	"goprof/triage/autopsy": {
@@ -127,9 +127,9 @@ var mayImport = map[string][]string{
 		"goprof/session", "goprof/triage", "goprof/triage/vitals",
 	},
 	"goprof/agent": {
-		"goprof/diagnose", "goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/profile/batch",
-		"goprof/profile/resource", "goprof/sampler", "goprof/sampler/events", "goprof/sampler/perf", "goprof/sampler/ring",
-		"goprof/sampler/threads", "goprof/sampler/visit", "goprof/session", "goprof/unwind",
+		"goprof/diagnose", "goprof/process", "goprof/process/maybe", "goprof/process/procfs", "goprof/profile",
+		"goprof/profile/batch", "goprof/profile/resource", "goprof/sampler", "goprof/sampler/events", "goprof/sampler/perf",
+		"goprof/sampler/ring", "goprof/sampler/threads", "goprof/sampler/visit", "goprof/session", "goprof/unwind",
 	},
 	"goprof/agent/config":    {"goprof/agent", "goprof/agent/alarm", "goprof/profile", "goprof/session"},
 	"goprof/output/outfile":  {"goprof/output/format"},

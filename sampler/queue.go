@@ -10,9 +10,9 @@ import (
 
 // Queue hands snapshots from the sampler to a walker. There is a fixed number of snapshots, which are used again and
 // again. Each is made when it is first needed: an agent has hundreds of queues, and few samples in each. An engine that
-// stops threads has all of them made before (MakeAll). When the walker holds all of them, the sampler finds none free.
-// It then counts a lost sample and does not wait, because a snapshot that is walked late points at memory that has
-// changed.
+// stops threads has all of them made before (MakeAll), a member of its group takes new ones from a Stock. When the
+// walker holds all of them, the sampler finds none free. It then counts a lost sample and does not wait, because a
+// snapshot that is walked late points at memory that has changed.
 //
 // Stacks may be deep, so waiting snapshots are bounded in bytes, too. The snapshot that was given back last is the
 // first to be filled again. So only the few snapshots that are in use at the same time grow to the size of the deepest
@@ -23,6 +23,7 @@ import (
 type Queue struct {
 	full  chan *look.Look
 	slots []slot
+	stock *Stock // new snapshots come from it; nil: they are made
 	// top is the free slot to be taken next, as its number + 1 (0: none). The bits above it count all changes: without
 	// the count, a slot that was taken and given back meanwhile would look as if nothing had happened.
 	top    atomic.Uint64
@@ -121,7 +122,10 @@ func (q *Queue) Take() *look.Look {
 		}
 		slot := &q.slots[uint32(top)-1]
 		if q.top.CompareAndSwap(top, (top>>32+1)<<32|uint64(slot.next.Load())) {
-			q.make(uint32(top) - 1)
+			if !q.make(uint32(top) - 1) {
+				q.release(uint32(top) - 1)
+				return nil
+			}
 			q.free.Add(-buffersOf(slot.snap))
 			slot.snap.Reset()
 			return slot.snap
@@ -138,10 +142,47 @@ func (q *Queue) MakeAll() {
 	}
 }
 
-func (q *Queue) make(i uint32) {
-	if s := &q.slots[i]; s.snap == nil {
-		s.snap = &look.Look{Slot: i}
+// TakeFrom makes the queue take its new snapshots from a Stock.
+func (q *Queue) TakeFrom(s *Stock) { q.stock = s }
+
+// make returns false if the stock is empty.
+func (q *Queue) make(i uint32) bool {
+	s := &q.slots[i]
+	if s.snap == nil {
+		if s.snap = q.stock.take(); s.snap == nil {
+			return false
+		}
+		s.snap.Slot = i
 	}
+	return true
+}
+
+// Stock holds new snapshots for the queues of a group that stops threads. Only the group's sampling thread takes from
+// them and fills the Stock, while no thread stands still.
+type Stock struct{ looks []*look.Look }
+
+// stocked is how many snapshots a full Stock has. A queue keeps what it has taken, so few are needed at a time.
+const stocked = 64
+
+// Fill makes the snapshots that are missing.
+func (s *Stock) Fill() {
+	for len(s.looks) < stocked {
+		s.looks = append(s.looks, new(look.Look))
+	}
+}
+
+// take returns nil if there is none. Without a Stock it makes one.
+func (s *Stock) take() *look.Look {
+	if s == nil {
+		return new(look.Look)
+	}
+	n := len(s.looks)
+	if n == 0 {
+		return nil
+	}
+	snap := s.looks[n-1]
+	s.looks = s.looks[:n-1]
+	return snap
 }
 
 // Put never blocks: there are no more snapshots than places.

@@ -139,3 +139,39 @@ func TestQueueFromTwoSides(t *testing.T) {
 	close(q.full)
 	all.Wait()
 }
+
+// TestQueuesOfOneStock: queues make no snapshots if they have a stock. An empty one costs a sample, and no place in the
+// queue.
+func TestQueuesOfOneStock(t *testing.T) {
+	var stock Stock
+	stock.Fill()
+	var queues [stocked / 8]*Queue
+	for i := range queues {
+		queues[i] = NewQueue(64)
+		queues[i].TakeFrom(&stock)
+	}
+	given := map[*look.Look]bool{}
+	for _, q := range queues {
+		for range 8 {
+			given[q.Take()] = true
+		}
+	}
+	if q := queues[0]; len(given) != stocked || given[nil] || q.Take() != nil || q.Take() != nil {
+		t.Fatalf("%d snapshots", len(given))
+	}
+	stock.Fill()
+	for _, q := range queues {
+		for range 8 {
+			snap := q.Take()
+			if snap == nil || given[snap] || q.slots[snap.Slot].snap != snap {
+				t.Fatalf("%v", snap)
+			}
+			given[snap] = true
+			q.Put(snap)
+			q.Done(<-q.Looks())
+			if again := q.Take(); again != snap {
+				t.Fatal("what was given back is not used again")
+			}
+		}
+	}
+}

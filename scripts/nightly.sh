@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs once a night what takes too long for each change: the race detector, known vulnerabilities, and every fuzzer.
-#   scripts/nightly.sh                   all of it; FUZZTIME=30m for each fuzzer (5m)
-#   scripts/nightly.sh race vulnerable   parts: race, vulnerable, fuzz
+# Runs once a night what takes too long for each change: the race detector, known vulnerabilities, every fuzzer, and the oracles.
+#   scripts/nightly.sh                   all of it; FUZZTIME=30m for each fuzzer (5m), STOPS= and others of prove.sh
+#   scripts/nightly.sh race vulnerable   parts: race, vulnerable, fuzz, prove
 # Runs every part even if one failed. At the end says which failed and which could not run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +12,7 @@ govulncheck=golang.org/x/vuln/cmd/govulncheck@${GOVULNCHECK:-v1.1.4}
 
 failed=() missing=()
 
-race() { # The race detector needs cgo, which the program is built without. Tests with JVMs have their own night: make prove.
+race() { # The race detector needs cgo, which the program is built without.
     CGO_ENABLED=1 go test -race -short -timeout 30m ./... ./testdata/jvmtest ./testdata/ctest ./testdata/oracle
 }
 
@@ -31,9 +31,11 @@ vulnerable() {
 
 fuzz() { scripts/fuzz.sh "${FUZZTIME:-5m}"; }
 
-for part in "${@:-race vulnerable fuzz}"; do
+prove() { scripts/prove.sh; }
+
+for part in "${@:-race vulnerable fuzz prove}"; do
     for name in $part; do
-        case $name in race | vulnerable | fuzz) ;; *) sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
+        case $name in race | vulnerable | fuzz | prove) ;; *) sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
         echo "== $name"
         start=$SECONDS
         if "$name"; then echo "== $name: ended, $((SECONDS - start)) s"; else failed+=("$name"); echo "== $name: FAILED, $((SECONDS - start)) s"; fi

@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 which=${1:-.*}
-export GOPROF_REQUIRE_JVM=1 GOPROF_PROVE=1
+export GOPROF_REQUIRE_JVM=1 GOPROF_REQUIRE_CHROMIUM=1 GOPROF_PROVE=1
 export GOPROF_SHADOW_STOPS=${STOPS:-100000} GOPROF_JNI_STOPS=${STOPS:-100000}
 export GOPROF_SIGNAL_STOPS=$((GOPROF_JNI_STOPS / 20))
 export GOPROF_VIRTUAL_LOAD=60s GOPROF_VIRTUAL_PARKED=5000
@@ -21,6 +21,7 @@ export GOPROF_PLACES=${SAMPLES:-5000} GOPROF_OVERLOAD_SECONDS=15
 export GOPROF_LOCKS_SNAPSHOTS=10000 GOPROF_TRIAGE_SECONDS=10 GOPROF_EVENT_STACKS=${SAMPLES:-20000}
 
 scripts/tools.sh gdb
+if grep -qxE "$which" <<<TestSixHundredThousandSamples; then scripts/tools.sh chromium; fi
 scripts/jdk.sh >/dev/null
 out=build/prove
 mkdir -p "$out"

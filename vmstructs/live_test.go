@@ -79,7 +79,7 @@ func TestLiveCollectors(t *testing.T) {
 		t.Run(c.flag, func(t *testing.T) {
 			flags := append([]string{c.heap, "-XX:+UnlockExperimentalVMOptions", "-XX:+UnlockDiagnosticVMOptions",
 				"-XX:-ZProactive", "-XX:+IgnoreUnrecognizedVMOptions"}, strings.Fields(c.flag)...)
-			someLive(t, jvmtest.Drawn(t, 1, jvmtest.JDKs(t)), flags, func(t *testing.T, v *live) {
+			someLive(t, jvmtest.ForDrawnJDK, flags, func(t *testing.T, v *live) {
 				if _, has := v.vm.Flag("Use" + strings.TrimSuffix(c.name, "GC") + "GC"); !has {
 					t.Skipf("%v has no %s", v.jdk, c.name)
 				}

@@ -63,18 +63,18 @@ type live struct {
 
 // eachLive runs a test on Sample in every JDK. jvmtest skips a JDK that is not installed, and reports that.
 func eachLive(t *testing.T, flags []string, test func(t *testing.T, v *live)) {
-	someLive(t, jvmtest.JDKs(t), flags, test)
+	someLive(t, jvmtest.ForEachJDK, flags, test)
 }
 
-func someLive(t *testing.T, jdks []jvmtest.JDK, flags []string, test func(t *testing.T, v *live)) {
+// someLive runs a test on Sample in the JDKs that over runs it on.
+func someLive(t *testing.T, over func(*testing.T, func(*testing.T, jvmtest.JDK)), flags []string,
+	test func(t *testing.T, v *live)) {
 	foundJDKs = jvmtest.JDKs(t)
 	dir, err := compileSample()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, jdk := range jdks {
-		t.Run(jdk.String(), func(t *testing.T) { test(t, startLive(t, jdk, dir, flags)) })
-	}
+	over(t, func(t *testing.T, jdk jvmtest.JDK) { test(t, startLive(t, jdk, dir, flags)) })
 }
 
 func startLive(t *testing.T, jdk jvmtest.JDK, dir string, flags []string) *live {

@@ -20,7 +20,7 @@ func TestLiveObjects(t *testing.T) {
 		t.Run(flags, func(t *testing.T) {
 			line := append([]string{"-Xmx128m", "-XX:+UseSerialGC", "-XX:+UnlockExperimentalVMOptions",
 				"-XX:+IgnoreUnrecognizedVMOptions"}, strings.Fields(flags)...)
-			someLive(t, jvmtest.Drawn(t, 1, jvmtest.JDKs(t)), line, func(t *testing.T, v *live) {
+			someLive(t, jvmtest.ForDrawnJDK, line, func(t *testing.T, v *live) {
 				checkHistogram(t, v.vm, v.jdk, v.pid, "byte[]", "java.lang.String", "java.lang.Class")
 			})
 		})

@@ -31,8 +31,8 @@ Elsewhere --per METHOD makes them: a request is the time for which a thread has 
 expression. Requests of one thread that follow one another within one look count as one then.
 
 Of a JVM slow records wall-clock time, and reads now and then which thread has the locks that others
-wait for. FILE is a JFR file of goprof record --mode wall, which does not have that; or of
---event off-cpu --wakers, which has the waits alone, and which thread gave the lock back.`
+wait for, and which peers. FILE is a JFR file of goprof record --mode wall, which does not have that; or
+of --event off-cpu --wakers, which has the waits alone, and which thread gave the lock back.`
 
 const slowExample = `  goprof slow 1234 -d 1m
   goprof slow 1234 -d 1m --per 'shop[.]Api[.]handle'

@@ -57,6 +57,7 @@ func TestSlow(t *testing.T) {
 				Parts   []struct {
 					What   string
 					HeldBy []struct{ Lock, Thread string } `json:"held_by"`
+					Peers  []struct{ Peer string }
 				}
 			}
 			More []struct{ What string } `json:"slow_ones_spend_more_in"`
@@ -67,15 +68,25 @@ func TestSlow(t *testing.T) {
 		if len(r.Slow) == 0 || len(r.Slow) >= r.Seen || len(r.More) == 0 {
 			t.Fatalf("%s: %+v", args, r)
 		}
-		held := 0
+		held, calls, called := 0, 0, 0
 		for _, s := range r.Slow {
 			what := s.Parts[0].What
 			if strings.HasSuffix(what, " (runnable)") {
 				continue // the machine is busy
 			}
 			if s.Seconds <= (300*time.Millisecond).Seconds() || !strings.Contains(s.Thread, "server-") ||
-				what != "SlowRequests.enter (blocked)" && what != "SlowRequests.query (sleeping)" {
+				what != "SlowRequests.enter (blocked)" && what != "SlowRequests.query (sleeping)" &&
+					what != "SlowRequests.call (socket)" {
 				t.Errorf("%s: %+v", args, s)
+			}
+			if what == "SlowRequests.call (socket)" {
+				calls++
+			}
+			for _, p := range s.Parts[0].Peers {
+				called++
+				if what != "SlowRequests.call (socket)" || !strings.HasPrefix(p.Peer, "127.0.0.1:") {
+					t.Errorf("%s: %+v", args, s)
+				}
 			}
 			for _, h := range s.Parts[0].HeldBy {
 				held++
@@ -86,6 +97,9 @@ func TestSlow(t *testing.T) {
 		}
 		if args[0] != file && held == 0 {
 			t.Errorf("nobody holds the lock: %+v", r.Slow)
+		}
+		if args[0] != file && calls > 0 && called == 0 {
+			t.Errorf("no peer is named: %+v", r.Slow)
 		}
 	}
 	collapsed := filepath.Join(t.TempDir(), "x.collapsed")

@@ -27,8 +27,8 @@ const (
 	mostHolds = 1 << 18
 )
 
-// watchLocks records which thread waits for whose lock, until end is called. It has its own session, and stops no
-// thread.
+// watchLocks records which thread waits for whose lock, and for which peer, until end is called. It has its own
+// session, and stops no thread.
 func watchLocks(ctx context.Context, talk io.Writer, pid int) (end func() []requests.Hold) {
 	ctx, stop := context.WithCancel(ctx)
 	found := make(chan []requests.Hold, 1)
@@ -70,6 +70,9 @@ func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []r
 			break
 		}
 		took := time.Since(began)
+		if err == nil {
+			err = s.Peers(threads)
+		}
 		wait = min(max(locksEvery, locksShare*(session.OwnCPU()-used)), locksSeldom)
 		if err == nil && took > longestReading {
 			if slow++; virtual && slow == mostSlow {
@@ -85,11 +88,17 @@ func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []r
 		}
 		some, slow = true, 0
 		for i := 0; i < len(threads) && len(all) < mostHolds; i++ {
-			w := threads[i].WaitsFor
-			if w == nil || !w.OfAnother() && w.Kind != profile.Task || w.Owner.TID == 0 && w.Owner.Virtual == 0 {
+			t := &threads[i]
+			h := requests.Hold{At: began.Add(took / 2), Of: t.Ref()}
+			switch w := t.WaitsFor; {
+			case w != nil && (w.OfAnother() || w.Kind == profile.Task) && (w.Owner.TID != 0 || w.Owner.Virtual != 0):
+				h.Lock, h.Owner = w.Class, w.Owner
+			case t.Peer != "" && len(all) < mostHolds/2: // idle threads have peers, too
+				h.Peer = t.Peer
+			default:
 				continue
 			}
-			all = append(all, requests.Hold{At: began.Add(took / 2), Of: threads[i].Ref(), Lock: w.Class, Owner: w.Owner})
+			all = append(all, h)
 		}
 	}
 	if some {

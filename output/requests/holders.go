@@ -13,13 +13,14 @@ import (
 	"goprof/profile/naming"
 )
 
-// Hold: at some time, a thread waited for a lock that another thread had.
+// Hold: at some time, a thread waited for a lock that another thread had, or for a peer.
 type Hold struct {
 	At    time.Time
 	Of    profile.ThreadRef // the waiting thread
 	Lock  string            // the lock's class
 	Owner profile.ThreadRef
 	Trace string // that the owner worked for; "": its own samples show it
+	Peer  string // the other end of the connection that the thread waited for; then there is no lock
 }
 
 // wake notes the owner of the lock that a sample's thread waited for: the thread that released it last. Only recordings
@@ -94,11 +95,12 @@ func whoHas(t *profile.ThreadRef) who {
 	return who{tid: t.TID}
 }
 
-// Holder is a thread that had the lock that a request waited for.
+// Holder is a thread that had the lock that a request waited for, or the peer that it waited for.
 type Holder struct {
 	Lock  string
 	Owner profile.ThreadRef
 	Trace string // that the owner worked for at that time; "" if that is not known
+	Peer  string // then there is no lock
 	Times int    // number of looks that found it
 }
 
@@ -113,15 +115,21 @@ func (g *Gatherer) Holds(list []Hold) {
 	}
 }
 
-// heldWhile counts the owners of the lock that a look's thread waited for.
+// heldWhile counts the owners of the lock that a look's thread waited for, and the peers that it waited for.
 func (b *building) heldWhile(g *Gatherer, l *look, list []Hold) {
-	if !l.waits {
+	if !l.waits && !l.socket {
 		return
 	}
 	for i := firstFrom(list, l.at); i < len(list) && list[i].At.UnixNano() < l.at+l.span; i++ {
 		h := &list[i]
-		trace := cmp.Or(h.Trace, g.traceOf(whoHas(&h.Owner), h.At.UnixNano()))
-		b.holders[holderOf{l.part, Holder{Lock: h.Lock, Owner: h.Owner, Trace: trace}}]++
+		switch {
+		case (h.Peer != "") != l.socket: // the thread waits for something else by now
+		case l.socket:
+			b.holders[holderOf{l.part, Holder{Peer: h.Peer}}]++
+		default:
+			trace := cmp.Or(h.Trace, g.traceOf(whoHas(&h.Owner), h.At.UnixNano()))
+			b.holders[holderOf{l.part, Holder{Lock: h.Lock, Owner: h.Owner, Trace: trace}}]++
+		}
 	}
 }
 
@@ -156,12 +164,13 @@ func (b *building) holdersIn(part int32) (list []Holder) {
 	sort.Slice(list, func(i, j int) bool {
 		x, y := &list[i], &list[j]
 		return cmp.Or(cmp.Compare(y.Times, x.Times), cmp.Compare(x.Owner.String(), y.Owner.String()),
-			cmp.Compare(x.Lock+x.Trace, y.Lock+y.Trace)) < 0
+			cmp.Compare(x.Lock+x.Trace+x.Peer, y.Lock+y.Trace+y.Peer)) < 0
 	})
 	return list
 }
 
-// heldBy returns the lock's owner as text: ", java.lang.Object held by "server-2" tid=12 in trace 4bf9".
+// heldBy returns the lock's owner as text: ", java.lang.Object held by "server-2" tid=12 in trace 4bf9". Without a lock
+// it returns the peer: ", connected to 10.0.0.7:5432".
 func (p *Part) heldBy() string {
 	if len(p.Holders) == 0 {
 		return ""
@@ -171,8 +180,12 @@ func (p *Part) heldBy() string {
 	if h.Trace != "" {
 		text += " in trace " + h.Trace
 	}
+	by := "by"
+	if h.Peer != "" {
+		text, by = ", connected to "+h.Peer, "to"
+	}
 	if more := len(p.Holders) - 1; more > 0 {
-		text += fmt.Sprintf(", at other times by %d more", more)
+		text += fmt.Sprintf(", at other times %s %d more", by, more)
 	}
 	return text
 }

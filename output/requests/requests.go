@@ -29,6 +29,7 @@ type look struct {
 	part     int32 // index in Gatherer.parts
 	link     int32 // index in Gatherer.links; by method, 0: the method is on the stack; -1: neither
 	waits    bool  // possibly for a lock
+	socket   bool  // it waited for a socket
 	drawn    bool  // of a virtual thread without a carrier
 }
 
@@ -92,7 +93,8 @@ func (g *Gatherer) Sample(s *profile.Sample) {
 	g.counted += s.Looks()
 	g.stoodFor += s.Span
 	l := look{at: s.At.Wall, span: int64(s.Span), part: g.parts.of(partOf(s)), link: -1,
-		waits: s.State == profile.Blocked || s.State == profile.Parked || s.State == profile.Waiting}
+		waits:  s.State == profile.Blocked || s.State == profile.Parked || s.State == profile.Waiting,
+		socket: s.State == profile.Socket}
 	switch {
 	case g.method != nil && g.has(s.Stack):
 		l.link = g.links.of(profile.Link{})
@@ -154,7 +156,7 @@ type Request struct {
 type Part struct {
 	What    string
 	For     time.Duration
-	Holders []Holder // known holders of the lock that it waited for, the most frequent first
+	Holders []Holder // known holders of the lock that it waited for, or its peers; the most frequent first
 }
 
 // Requests returns all requests, the longest first.

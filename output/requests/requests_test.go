@@ -92,7 +92,13 @@ func TestHolders(t *testing.T) {
 		}
 		holds = append(holds,
 			Hold{At: time.Unix(0, 1e18+at*ms), Of: profile.ThreadRef{TID: 1}, Lock: "com.shop.Ledger", Owner: owner},
-			Hold{At: time.Unix(0, 1e18+at*ms), Of: profile.ThreadRef{TID: 2}, Lock: "no wait", Owner: owner})
+			Hold{At: time.Unix(0, 1e18+at*ms), Of: profile.ThreadRef{TID: 2}, Lock: "no wait", Owner: owner},
+			Hold{At: time.Unix(0, 1e18+at*ms), Of: profile.ThreadRef{TID: 1}, Peer: "10.0.0.1:5432"}) // not at this look
+	}
+	for at := int64(600); at < 700; at += 10 {
+		g.Sample(sampleAt(at, 1, 0xa, profile.Socket, "com.shop.Cart.call"))
+		holds = append(holds,
+			Hold{At: time.Unix(0, 1e18+at*ms), Of: profile.ThreadRef{TID: 1}, Peer: "10.0.0.7:5432"})
 	}
 	g.Holds(holds)
 	for _, r := range g.Requests() {
@@ -100,6 +106,9 @@ func TestHolders(t *testing.T) {
 			want := ""
 			if r.Thread == "[tid=1]" && !strings.Contains(p.What, "rest") {
 				want = `, com.shop.Ledger held by "b" tid=2 in trace 0b000000000000000000000000000000, at other times by 2 more`
+			}
+			if strings.Contains(p.What, "call") {
+				want = ", connected to 10.0.0.7:5432"
 			}
 			if got := p.heldBy(); got != want {
 				t.Errorf("%s %s%s\nwant %s", r.Thread, p.What, got, want)
@@ -192,12 +201,13 @@ func TestWoken(t *testing.T) {
 	if len(all) != 1 || len(all[0].Parts) != 4 || all[0].Parts[0].What != "Cart.enter (blocked: com.shop.Cart)" {
 		t.Fatalf("%+v", all)
 	}
-	want := []Holder{{"com.shop.Cart", profile.ThreadRef{TID: 7, Name: "server-2"}, "0b000000000000000000000000000000", 2},
-		{"com.shop.Cart", profile.ThreadRef{Virtual: 31}, "", 1}}
+	want := []Holder{
+		{"com.shop.Cart", profile.ThreadRef{TID: 7, Name: "server-2"}, "0b000000000000000000000000000000", "", 2},
+		{"com.shop.Cart", profile.ThreadRef{Virtual: 31}, "", "", 1}}
 	if got := all[0].Parts[0].Holders; !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}
-	unlocked := Holder{"ReentrantLock$NonfairSync", profile.ThreadRef{TID: 10, Name: "server-5"}, "", 1}
+	unlocked := Holder{"ReentrantLock$NonfairSync", profile.ThreadRef{TID: 10, Name: "server-5"}, "", "", 1}
 	if got := all[0].Parts[1].Holders; len(got) != 1 || got[0] != unlocked {
 		t.Errorf("%+v", got)
 	}

@@ -121,6 +121,7 @@ type partJSON struct {
 	What    string       `json:"what"`
 	Seconds float64      `json:"seconds"`
 	Holders []holderJSON `json:"held_by,omitempty"`
+	Peers   []peerJSON   `json:"peers,omitempty"`
 }
 
 type holderJSON struct {
@@ -128,6 +129,11 @@ type holderJSON struct {
 	Thread string `json:"thread"`
 	Trace  string `json:"trace_id,omitempty"`
 	Times  int    `json:"times"`
+}
+
+type peerJSON struct {
+	Peer  string `json:"peer"`
+	Times int    `json:"times"`
 }
 
 type moreJSON struct {
@@ -151,7 +157,11 @@ func (r *Report) JSON(w io.Writer) error {
 		for _, p := range one.Parts {
 			part := partJSON{What: p.What, Seconds: p.For.Seconds()}
 			for _, h := range p.Holders {
-				part.Holders = append(part.Holders, holderJSON{h.Lock, h.Owner.String(), h.Trace, h.Times})
+				if h.Peer != "" {
+					part.Peers = append(part.Peers, peerJSON{h.Peer, h.Times})
+				} else {
+					part.Holders = append(part.Holders, holderJSON{h.Lock, h.Owner.String(), h.Trace, h.Times})
+				}
 			}
 			of.Parts = append(of.Parts, part)
 		}

@@ -10,7 +10,8 @@ import (
 )
 
 // A look at a frozen thread either comes at once, or is pending until the thread is thawed and is dropped with the
-// tracer. In no case does the thread stay stopped.
+// tracer. In no case does the thread stay stopped. Once it is thawed, a look succeeds, unless this OS thread had no CPU
+// in time. That happens a few times in a row on a busy machine.
 func TestFrozenThread(t *testing.T) {
 	for version, f := range ctest.Freezers(t) {
 		t.Run("cgroup v"+version, func(t *testing.T) {
@@ -32,16 +33,22 @@ func TestFrozenThread(t *testing.T) {
 				snap := new(look.Look)
 				o := tr.Look(p.PID, Hint{}, snap)
 				f.Thaw(t)
+				const mostLate = 20
+				late := 0
 				ctest.Eventually(t, "taken", func() bool {
 					if o == Pending {
 						if _, got, ok := tr.Collect(); ok {
 							o = got
 						}
-					} else if o == Missed || o == ReadLate { // this OS thread had no CPU in time
+					} else if o == Missed || o == ReadLate {
+						late++
 						o = tr.Look(p.PID, Hint{}, snap)
 					}
-					return o == Taken
+					return o == Taken || late > mostLate
 				})
+				if t.Logf("%d looks were late", late); o != Taken {
+					t.Errorf("%v after %d late looks", o, late)
+				}
 				if len(snap.Stack) < 16384 {
 					t.Errorf("%d bytes of its stack", len(snap.Stack))
 				}

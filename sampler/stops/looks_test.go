@@ -14,7 +14,8 @@ import (
 )
 
 // TestLooksAreMadeBefore: an engine that stops threads has made all looks before its first stop. A late stop may come
-// while the engine takes a look, and nothing is allocated while a thread stands still.
+// while the engine takes a look, and nothing is allocated while a thread stands still. Members of a group share looks
+// that were made before.
 func TestLooksAreMadeBefore(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
@@ -26,7 +27,7 @@ func TestLooksAreMadeBefore(t *testing.T) {
 		"visit": visit.New(p.PID, ctest.CPU()), "member": group.Member(p.PID, ctest.CPU()),
 		"wall": wall.New(p.PID, ctest.CPU(), wall.Options{}),
 	} {
-		q := sampler.NewQueue(100)
+		q := sampler.NewQueue(50)
 		e.Run(over, sampler.Config{Interval: time.Second}, q)
 		taken := 0
 		if n := testing.AllocsPerRun(q.Size()-1, func() {

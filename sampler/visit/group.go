@@ -24,6 +24,7 @@ import (
 // each process.
 type Group struct {
 	*sampler.Members[*Member]
+	stock sampler.Stock
 }
 
 // ErrNoVisits: CPUs cannot be visited, or the kernel does not note which threads were on them.
@@ -32,7 +33,9 @@ var ErrNoVisits = errors.New("sampler: CPUs cannot be visited for several proces
 // NewGroup makes a group. Each member has one sample in interval of CPU time. stack bounds the copies of stacks (0:
 // DefaultStackLimit). Nothing happens before Run.
 func NewGroup(interval time.Duration, stack int) *Group {
-	return &Group{sampler.NewMembers[*Member](interval, stack, func() {})} // its sleeps are short, so nothing wakes it
+	g := &Group{Members: sampler.NewMembers[*Member](interval, stack, func() {})} // its sleeps are short: nothing wakes it
+	g.stock.Fill()
+	return g
 }
 
 // Member is the part of a Group that samples one process. It is an Engine.
@@ -68,7 +71,7 @@ func (m *Member) join(c stops.Run, cfg sampler.Config) (sampler.Stats, error) {
 	defer r.scan.Close()
 	r.Late, r.Sum = r.account, r.total
 	r.scan.Keep(threads.Upkeep{HotFor: visitHot, Relist: threads.ListEvery, Pools: true})
-	r.Queue.MakeAll()
+	r.Queue.TakeFrom(&m.group.stock)
 	m.run = r
 	if !m.group.Join(m) {
 		return sampler.Stats{}, m.group.WhyEnded()

@@ -125,6 +125,9 @@ func (r *groupRun) shift() {
 		r.sendAway() // first: a process that leaves may join again
 		r.takeIn()
 		r.collect()
+		if r.pending == 0 {
+			r.stock.Fill()
+		}
 		used := sampler.ThreadCPU()
 		r.Counts.CPU.Store(int64(r.cpuOf+used-began) + r.visits.cpu)
 		now := ptrace.Monotonic()

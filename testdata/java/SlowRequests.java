@@ -1,5 +1,11 @@
 package truth;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -8,8 +14,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  * Proves: the requests that take longest are found, with what they waited for.
  *
  * <p>Four threads serve requests, each in a trace of its own (testdata/native/tracing.c), and rest between two of them.
- * Every fifth request is slow: it waits for a lock that another thread holds, or for a query. The command "log" prints
- * each request so far: its number, how many ms it took, and the method in which it spent most of that.
+ * Every fifth request is slow: it waits for a lock that another thread holds, for a query, or for a server that does
+ * not answer. The command "log" prints each request so far: its number, how many ms it took, and the method in which it spent most of that.
  *
  * <p>Argument: the library of Tracing.Gnu. Without it requests have no traces. With -Dvirtual=true all these threads are
  * virtual ones.
@@ -20,11 +26,40 @@ public final class SlowRequests {
     private static final ConcurrentLinkedQueue<String> LOG = new ConcurrentLinkedQueue<>();
     private static boolean traced;
     private static volatile boolean over;
+    private static final ServerSocket SERVER;
+
+    static {
+        try {
+            SERVER = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
 
     private SlowRequests() { }
 
     static void query(long ms) throws InterruptedException {
         Thread.sleep(ms);
+    }
+
+    /** A connection of each thread. Nobody accepts it. */
+    private static final ThreadLocal<Socket> SILENT = ThreadLocal.withInitial(() -> {
+        try {
+            return new Socket(SERVER.getInetAddress(), SERVER.getLocalPort());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    });
+
+    static void call(int ms) {
+        try {
+            SILENT.get().setSoTimeout(ms);
+            SILENT.get().getInputStream().read();
+        } catch (SocketTimeoutException e) {
+            return;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** Waits for a lock that another thread holds for some time. */
@@ -55,6 +90,10 @@ public final class SlowRequests {
         query(40);
         switch (number % 10) {
             case 4:
+                if (number % 20 == 14) {
+                    call(700);
+                    return "call";
+                }
                 query(700);
                 return "query";
             case 9:

@@ -233,10 +233,30 @@ func JFRTool(t testing.TB, jdk JDK, args ...string) string {
 	return string(out)
 }
 
-// ForDrawnJDK runs a subtest on one JDK, drawn by lot. With GOPROF_JDKS and with GOPROF_PROVE=1 it runs on every JDK.
+// ForDrawnJDK runs a subtest on one JDK, drawn by lot. If the subtest skips, another JDK is drawn; if it skips on each,
+// nothing was tested, and that is as bad as no JDK. With GOPROF_JDKS and with GOPROF_PROVE=1 it runs on every JDK.
 func ForDrawnJDK(t *testing.T, test func(t *testing.T, jdk JDK)) {
 	t.Helper()
-	for _, jdk := range Drawn(t, 1, JDKs(t)) {
-		t.Run(jdk.String(), func(t *testing.T) { test(t, jdk) })
+	if all() {
+		ForEachJDK(t, test)
+	} else {
+		forDrawn(t, JDKs(t), test)
 	}
+}
+
+func forDrawn(t *testing.T, left []JDK, test func(t *testing.T, jdk JDK)) {
+	t.Helper()
+	for len(left) > 0 {
+		jdk := Drawn(t, 1, left)[0]
+		left = slices.DeleteFunc(slices.Clone(left), func(j JDK) bool { return j == jdk })
+		skips := true // so does a subtest that -run leaves out
+		t.Run(jdk.String(), func(t *testing.T) {
+			defer func() { skips = t.Skipped() }()
+			test(t, jdk)
+		})
+		if !skips {
+			return
+		}
+	}
+	missing(t, "it skips with each JDK that is here")
 }

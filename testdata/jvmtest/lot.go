@@ -27,7 +27,8 @@ var lot = sync.OnceValue(func() uint64 {
 func all() bool { return os.Getenv("GOPROF_JDKS") != "" || os.Getenv("GOPROF_PROVE") != "" }
 
 // Drawn are n of the cases of a test that are alike, drawn by lot, in their order. A failed test tells the seed:
-// GOPROF_LOT draws the same ones again. In make prove, and where GOPROF_JDKS names some, they are all.
+// GOPROF_LOT draws the same ones again. In make prove, and where GOPROF_JDKS names some, they are all. A drawn case
+// must not skip; ForDrawnJDK draws again.
 func Drawn[T any](t testing.TB, n int, cases []T) []T {
 	t.Helper()
 	if all() || n >= len(cases) {

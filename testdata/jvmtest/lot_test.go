@@ -38,3 +38,27 @@ func TestDrawn(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestDrawsAnotherJDK: if a test skips on the drawn JDK, it runs on another one. If it skips on all, it says so.
+func TestDrawsAnotherJDK(t *testing.T) {
+	for _, unset := range []string{"GOPROF_JDKS", "GOPROF_PROVE", "GOPROF_REQUIRE_JVM"} {
+		t.Setenv(unset, "")
+	}
+	jdks := []JDK{{Version: 8}, {Version: 17}, {Version: 25}}
+	for _, works := range []int{0, 8, 17, 25} {
+		var tried []int
+		skips := false
+		t.Run("works with "+strconv.Itoa(works), func(t *testing.T) {
+			defer func() { skips = t.Skipped() }()
+			forDrawn(t, jdks, func(t *testing.T, jdk JDK) {
+				if tried = append(tried, jdk.Version); jdk.Version != works {
+					t.Skip("as it should")
+				}
+			})
+		})
+		tested := slices.Contains(tried, works)
+		if tested != (works > 0) || tested && tried[len(tried)-1] != works || !tested && len(tried) != 3 || skips == tested {
+			t.Errorf("works with %d: tried with %d, skipped: %v", works, tried, skips)
+		}
+	}
+}

@@ -10,15 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
-	"goprof/sampler"
 	"goprof/sampler/ring"
 )
 
 // A checker is an OS thread that looks at each sample as soon as the kernel has written it into a ring (memory that
 // goprof shares with the kernel). It leaves the sample in the ring. It wakes the sampling thread at once in three
 // cases: the sample goes through new code, which must be noted in time; its thread or process is not known; or a ring
-// fills. Otherwise the sample waits for the next pulse: the moment at which goprof does all work that can wait
-// (sampler/pulse.go). In an agent the checker also wakes the sampling thread at the pulse.
+// fills. Otherwise the sample waits until the sampling thread wakes up for other work. In an agent that is the next
+// pulse at the latest (sampler/pulse.go).
 //
 // Waking the sampling thread for each sample would cost more: a wake-up involves Go's scheduler, and the caches are
 // cold. A checker takes some microseconds for a sample (docs/decisions/0021).
@@ -48,14 +47,11 @@ const (
 type checker struct {
 	over   atomic.Uint32
 	calls  atomic.Uint32 // 1: it has woken the sampling thread, which has not answered yet
-	waits  int64         // how long a sample may stay in its ring, in nanoseconds; 0: the caller bounds that
 	most   atomic.Int32  // how many samples may stay in the rings
 	wakeFD uintptr       // the sampling thread waits for this descriptor
 
 	n        int     // number of rings
-	epoll    uintptr // waits for the rings, for timer, and for the descriptor that ends a sleep
-	timer    uintptr
-	armed    int64 // the time that timer is set to
+	epoll    uintptr // waits for the rings, and for the descriptor that ends a sleep
 	events   [4]unix.EpollEvent
 	ringLost bool // epoll has lost a ring
 	noEpoll  bool // epoll cannot be used
@@ -66,11 +62,9 @@ type checker struct {
 	sp    uint64  // the register that holds the stack pointer
 
 	lying   int32 // samples found since the last call, or since all were read
-	due     int64 // when to call for the samples in the rings; 0: there are none
 	foundAt int64
 	often   int // finds in a row that came soon, up to oftenMost
 	ts      unix.Timespec
-	alarm   unix.ItimerSpec
 
 	pids    [mostProcesses]atomic.Int32 // 0: none
 	rings   [mostChecked]checkedRing
@@ -107,11 +101,10 @@ func (s *checker) clock() int64 {
 	return s.ts.Sec*1e9 + s.ts.Nsec
 }
 
-// sleep sleeps until there is a sample, or until the sampling thread is to be called. If samples come often, it looks
-// at several together.
+// sleep sleeps until there is a sample. If samples come often, it looks at several together.
 //
-// epoll keeps the descriptors and the timer from one sleep to the next. With poll(2) a sleep costs more the more CPUs
-// there are. lookIntoRings looks into all rings, so sleep does not find out which one has a sample.
+// epoll keeps the descriptors from one sleep to the next. With poll(2) a sleep costs more the more CPUs there are.
+// lookIntoRings looks into all rings, so sleep does not find out which one has a sample.
 //
 //go:nosplit
 func (s *checker) sleep() {
@@ -120,15 +113,8 @@ func (s *checker) sleep() {
 		syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&s.ts)), 0, 0, 0)
 		return
 	}
-	if s.due != 0 && s.due != s.armed {
-		s.armed = s.due
-		s.alarm.Value.Sec, s.alarm.Value.Nsec = s.due/1e9, s.due%1e9
-		_, _, e := syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, s.timer, unix.TFD_TIMER_ABSTIME,
-			uintptr(unsafe.Pointer(&s.alarm)), 0, 0, 0)
-		s.noEpoll = e != 0
-	}
 	limit := -1
-	if s.ringLost || s.noEpoll {
+	if s.ringLost {
 		limit = int(perfSoon / 1e6)
 	}
 	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, s.epoll, uintptr(unsafe.Pointer(&s.events)),
@@ -164,16 +150,12 @@ func (s *checker) lookIntoRings(now int64) {
 		urgent = urgent || head-tail > r.size-r.size/4
 	}
 	s.noteFind(found, now)
-	switch {
-	case !waiting:
-		s.due, s.lying = 0, 0
-	case s.due == 0 && s.waits != 0:
-		s.due = sampler.PulseAfter(now, s.waits)
+	if !waiting {
+		s.lying = 0
 	}
-	urgent = urgent || s.lying >= s.most.Load()
-	if urgent || s.due != 0 && now >= s.due {
+	if urgent || s.lying >= s.most.Load() {
 		s.call()
-		s.due, s.lying = 0, 0
+		s.lying = 0
 	}
 }
 

@@ -29,8 +29,8 @@ import (
 const (
 	// mostChecked bounds the rings of a checker. Pages of unused rings get no memory.
 	mostChecked = 1 << 13
-	// oftenMost finds in a row, each within perfSoon of the one before, show that many threads run. The checker then
-	// sleeps for perfSoon, and looks at several samples together.
+	// oftenMost finds in a row, each some perfSoon after the one before, show that many threads run. The checker then
+	// sleeps for perfSoon, and looks at several samples together, until such a sleep has brought none.
 	oftenMost = 8
 	// mostProcesses bounds the processes whose code a checker knows. That is more than an agent records, unless
 	// max-jvms is raised. The known code of one more process takes a megabyte of Go's heap.
@@ -62,8 +62,9 @@ type checker struct {
 	sp    uint64  // the register that holds the stack pointer
 
 	lying   int32 // samples found since the last call, or since all were read
-	foundAt int64
-	often   int // finds in a row that came soon, up to oftenMost
+	when    int64 // the moment of the last sample, by the kernel's record
+	foundAt int64 // the same at the find before
+	often   int   // finds in a row that came soon, up to oftenMost
 	ts      unix.Timespec
 
 	pids    [mostProcesses]atomic.Int32 // 0: none
@@ -91,14 +92,8 @@ func runChecker(room unsafe.Pointer) {
 	s := (*checker)(room)
 	for s.over.Load() == 0 {
 		s.sleep()
-		s.lookIntoRings(s.clock())
+		s.lookIntoRings()
 	}
-}
-
-//go:nosplit
-func (s *checker) clock() int64 {
-	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&s.ts)), 0)
-	return s.ts.Sec*1e9 + s.ts.Nsec
 }
 
 // sleep sleeps until there is a sample. If samples come often, it looks at several together.
@@ -133,7 +128,7 @@ func (s *checker) sleep() {
 // lookIntoRings looks at the new samples in all rings, and calls the sampling thread if necessary.
 //
 //go:nosplit
-func (s *checker) lookIntoRings(now int64) {
+func (s *checker) lookIntoRings() {
 	found, urgent, waiting := false, false, false
 	for i := range s.rings[:min(uint(s.n), mostChecked)] {
 		r := &s.rings[i]
@@ -149,7 +144,7 @@ func (s *checker) lookIntoRings(now int64) {
 		waiting = waiting || head != tail
 		urgent = urgent || head-tail > r.size-r.size/4
 	}
-	s.noteFind(found, now)
+	s.noteFind(found)
 	if !waiting {
 		s.lying = 0
 	}
@@ -159,21 +154,18 @@ func (s *checker) lookIntoRings(now int64) {
 	}
 }
 
-// noteFind counts how many finds in a row came soon (oftenMost).
+// noteFind counts how many finds in a row came soon (oftenMost). The times of samples serve: to ask for the time would
+// be another system call for each sample.
 //
 //go:nosplit
-func (s *checker) noteFind(found bool, now int64) {
+func (s *checker) noteFind(found bool) {
 	switch {
-	case !found && now-s.foundAt <= perfSoon+perfSoon/4:
-		return
-	case !found || now-s.foundAt > perfSoon+perfSoon/4:
+	case s.often == oftenMost && !found, found && s.when-s.foundAt > perfSoon+perfSoon/4:
 		s.often = 0
-	default:
+	case found:
 		s.often = min(s.often+1, oftenMost)
 	}
-	if found {
-		s.foundAt = now
-	}
+	s.foundAt = s.when
 }
 
 // call wakes the sampling thread.
@@ -202,6 +194,7 @@ func (s *checker) look(r *checkedRing, head uint64) (urgent bool) {
 		}
 		if uint32(word) == ring.KindSample && !(size == ring.SpanRecord && ring.BeginsSpan(r.word(r.seen+ring.SpanMark))) {
 			s.lying++
+			s.when = int64(r.word(r.seen + ring.HeaderSize + 8))
 			urgent = urgent || s.isNews(r, r.seen+ring.HeaderSize, r.seen+size)
 		}
 		r.seen += size

@@ -53,9 +53,9 @@ func (r *checkerRing) write(record []byte) {
 }
 
 // calls makes the checker look, and reports whether the checker calls the sampling thread.
-func (r *checkerRing) calls(now int64) bool {
+func (r *checkerRing) calls() bool {
 	r.s.calls.Store(0)
-	r.s.lookIntoRings(now)
+	r.s.lookIntoRings()
 	return r.s.calls.Load() != 0
 }
 
@@ -99,10 +99,10 @@ func TestCheckerCalls(t *testing.T) {
 				r := newCheckerRing(t, false)
 				r.head, r.tail, r.s.rings[0].seen = at, at, at
 				r.write(c.record)
-				if got := r.calls(1); got != c.want {
+				if got := r.calls(); got != c.want {
 					t.Fatalf("at %d: it calls: %v", at, got)
 				}
-				if r.calls(2) {
+				if r.calls() {
 					t.Fatalf("at %d: it calls again for the same", at)
 				}
 			}
@@ -118,11 +118,11 @@ func TestCheckerKnows(t *testing.T) {
 	}
 	r := newCheckerRing(t, false)
 	r.write(record())
-	if !r.calls(1) {
+	if !r.calls() {
 		t.Fatal("the code is new")
 	}
 	r.s.codes[0].Add(codeBegin + 0x1234)
-	if r.write(record()); r.calls(2) {
+	if r.write(record()); r.calls() {
 		t.Error("the code is known")
 	}
 	r.s.codes[0].Forget(codeBegin + 0x1234)
@@ -137,7 +137,7 @@ func TestCheckerKnows(t *testing.T) {
 		want bool
 	}{{sp + 16, false}, {sp + 24, true}, {sp - 8, true}, {0, true}} {
 		r.s.threads[7].top.Store(c.top)
-		if r.write(record()); r.calls(3) != c.want {
+		if r.write(record()); r.calls() != c.want {
 			t.Errorf("the stack begins at %d, sp %d: it calls: %v", c.top, sp, !c.want)
 		}
 	}
@@ -153,14 +153,14 @@ func TestCheckerPassesFrames(t *testing.T) {
 	for n, want := range map[uint64]bool{2: true, 1 << 60: true} {
 		chained := append([]uint64{body[0], body[1], n, codeBegin + 1, codeBegin + 2}, body[2:]...)
 		r := newCheckerRing(t, true)
-		if r.write(sampletest.RecordOf(ring.KindSample, 0, chained...)); r.calls(1) != want {
+		if r.write(sampletest.RecordOf(ring.KindSample, 0, chained...)); r.calls() != want {
 			t.Errorf("%d frames: it calls: %v", n, !want)
 		}
 	}
 	body[len(body)-2] = 3
 	chained := append([]uint64{body[0], body[1], 2, codeBegin + 1, codeBegin + 2}, body[2:]...)
 	r := newCheckerRing(t, true)
-	if r.write(sampletest.RecordOf(ring.KindSample, 0, chained...)); r.calls(1) {
+	if r.write(sampletest.RecordOf(ring.KindSample, 0, chained...)); r.calls() {
 		t.Error("frames of the kernel are no code of the process")
 	}
 }
@@ -171,7 +171,7 @@ func TestCheckerWaits(t *testing.T) {
 	r := newCheckerRing(t, false)
 	for n := len(plain); ; n += len(plain) {
 		r.write(plain)
-		if got, want := r.calls(int64(n)), n > len(r.bytes)*3/4; got != want {
+		if got, want := r.calls(), n > len(r.bytes)*3/4; got != want {
 			t.Errorf("%d bytes of %d: it calls: %v", n, len(r.bytes), got)
 		} else if want {
 			break
@@ -188,7 +188,7 @@ func TestCheckerLeavesRoomInQueue(t *testing.T) {
 	for round := range 2 {
 		for n := 1; n <= 4; n++ {
 			r.write(plain)
-			if got := r.calls(1); got != (n == 4) {
+			if got := r.calls(); got != (n == 4) {
 				t.Errorf("round %d, %d samples: it calls: %v", round, n, got)
 			}
 		}
@@ -243,5 +243,37 @@ func TestCheckerTellsOfNewCode(t *testing.T) {
 	}
 	if d.cpu() <= 0 || unsafe.Pointer(d.s) != d.th.Room() {
 		t.Error("it has used no CPU time")
+	}
+}
+
+// TestCheckerSleepsIfSamplesComeOften: after some samples in a row that come soon, the checker sleeps for a time, until
+// such a sleep brings no sample.
+func TestCheckerSleepsIfSamplesComeOften(t *testing.T) {
+	r := newCheckerRing(t, false)
+	now := int64(time.Hour)
+	sampleAfter := func(gap int64) int {
+		now += gap
+		r.write(withWord(sampletest.SampleOf(0, []uint64{1}, 8), 1, uint64(now)))
+		r.calls()
+		r.tail = r.head
+		return r.s.often
+	}
+	sampleAfter(0)
+	for n := 1; n < oftenMost; n++ {
+		if r.calls(); sampleAfter(perfSoon) != n { // a look that finds nothing means nothing before such a sleep
+			t.Fatalf("after %d samples: %d", n, r.s.often)
+		}
+	}
+	if sampleAfter(2*perfSoon) != 0 {
+		t.Error("a sample came late")
+	}
+	for range 2 * oftenMost {
+		sampleAfter(perfSoon)
+	}
+	if r.s.often != oftenMost {
+		t.Error("samples come often")
+	}
+	if r.calls(); r.s.often != 0 {
+		t.Error("the sleep brought no sample")
 	}
 }

@@ -12,9 +12,7 @@ import (
 // Go program takes more CPU time than most of that work. Go finds an OS thread, which wakes others up to look for work,
 // and sysmon wakes up, too. So an agent wakes up once for all of it (docs/decisions/0022).
 
-// PulseAfter is the first multiple of every after a moment. A checker calls it, too.
-//
-//go:nosplit
+// PulseAfter is the first multiple of every after a moment.
 func PulseAfter(moment, every int64) int64 { return moment - moment%every + every }
 
 // IsAbout reports whether so much time has passed, or nearly so. A wake-up at a multiple of a time is a little late,

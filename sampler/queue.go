@@ -55,7 +55,7 @@ const (
 	// process ends, and a program may end soon. So looks wait at most a fraction of the run so far: 1/keptOfRun. Looks
 	// of Lean runs wait longer, because their processes seldom end.
 	KeptFor     = int64(250 * time.Millisecond)
-	KeptForLean = int64(500 * time.Millisecond)
+	KeptForLean = int64(time.Second)
 	keptOfRun   = 20
 	// KeptInHurry is how long a look may wait for hurryFor after the consumer came too late for one.
 	KeptInHurry = int64(10 * time.Millisecond)

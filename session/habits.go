@@ -24,7 +24,7 @@ type habits struct {
 // habitsOf returns the habits of a recording. A lean recording is one of many in this process, and runs without end.
 func habitsOf(lean bool) habits {
 	if lean {
-		return habits{queue: 64, list: 5 * time.Second, remap: 5 * time.Second, draw: 10 * drawEvery, quiet: 3, spread: true}
+		return habits{queue: 96, list: 5 * time.Second, remap: 5 * time.Second, draw: 10 * drawEvery, quiet: 3, spread: true}
 	}
 	return habits{list: refreshEvery, remap: remapEvery, draw: drawEvery, quiet: 1,
 		ahead: true, surveys: true, buffers: true, counts: true, forgets: true, stacks: true}

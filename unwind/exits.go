@@ -1,6 +1,8 @@
 package unwind
 
 import (
+	"sync"
+
 	"goprof/arch"
 	"goprof/profile"
 	"goprof/vmstructs"
@@ -32,8 +34,8 @@ func (w *Walker) traceStub(code []byte, b *vmstructs.Blob, pc uint64, r *exitRes
 	}
 }
 
-// maxScratch bounds the buffer for code that a Walker keeps.
-const maxScratch = 16 << 10
+// scratches are lent for code that is traced: an agent has hundreds of walkers, and the blob of stubs is large.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
 // keptExit returns the result of trace for a pc in the code of b, and caches it.
 func (w *Walker) keptExit(b *vmstructs.Blob, pc uint64,
@@ -42,12 +44,12 @@ func (w *Walker) keptExit(b *vmstructs.Blob, pc uint64,
 		return r
 	}
 	r := exitResult{blob: b}
-	if code, err := w.vm.Code(b, w.code); err == nil {
-		if cap(code) <= maxScratch { // an agent has hundreds of walkers
-			w.code = code[:cap(code)]
-		}
-		trace(w, code, b, pc, &r)
+	scratch := scratches.Get().(*[]byte)
+	var err error
+	if *scratch, err = w.vm.Code(b, *scratch); err == nil {
+		trace(w, *scratch, b, pc, &r)
 	}
+	scratches.Put(scratch)
 	w.exits[pc] = r
 	return r
 }

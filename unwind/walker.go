@@ -40,7 +40,7 @@ type Walker struct {
 	proof  *vmstructs.Proof
 	leaf   *leaf.Finder
 	tracer arch.Tracer
-	code   []byte // buffer for code that is traced
+	code   []byte // scratch for some instructions
 
 	natives    map[uint64]*nativeSite
 	nativeGen  uint64

@@ -10,15 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/process"
-	"goprof/sampler"
 	"goprof/sampler/ring"
 )
 
 // A checker is an OS thread that looks at each sample as soon as the kernel has written it into a ring (memory that
 // goprof shares with the kernel). It leaves the sample in the ring. It wakes the sampling thread at once in three
 // cases: the sample goes through new code, which must be noted in time; its thread or process is not known; or a ring
-// fills. Otherwise the sample waits for the next pulse: the moment at which goprof does all work that can wait
-// (sampler/pulse.go). In an agent the checker also wakes the sampling thread at the pulse.
+// fills. Otherwise the sample waits until the sampling thread wakes up for other work. In an agent that is the next
+// pulse at the latest (sampler/pulse.go).
 //
 // Waking the sampling thread for each sample would cost more: a wake-up involves Go's scheduler, and the caches are
 // cold. A checker takes some microseconds for a sample (docs/decisions/0021).
@@ -30,8 +29,8 @@ import (
 const (
 	// mostChecked bounds the rings of a checker. Pages of unused rings get no memory.
 	mostChecked = 1 << 13
-	// oftenMost finds in a row, each within perfSoon of the one before, show that many threads run. The checker then
-	// sleeps for perfSoon, and looks at several samples together.
+	// oftenMost finds in a row, each some perfSoon after the one before, show that many threads run. The checker then
+	// sleeps for perfSoon, and looks at several samples together, until such a sleep has brought none.
 	oftenMost = 8
 	// mostProcesses bounds the processes whose code a checker knows. That is more than an agent records, unless
 	// max-jvms is raised. The known code of one more process takes a megabyte of Go's heap.
@@ -48,14 +47,11 @@ const (
 type checker struct {
 	over   atomic.Uint32
 	calls  atomic.Uint32 // 1: it has woken the sampling thread, which has not answered yet
-	waits  int64         // how long a sample may stay in its ring, in nanoseconds; 0: the caller bounds that
 	most   atomic.Int32  // how many samples may stay in the rings
 	wakeFD uintptr       // the sampling thread waits for this descriptor
 
 	n        int     // number of rings
-	epoll    uintptr // waits for the rings, for timer, and for the descriptor that ends a sleep
-	timer    uintptr
-	armed    int64 // the time that timer is set to
+	epoll    uintptr // waits for the rings, and for the descriptor that ends a sleep
 	events   [4]unix.EpollEvent
 	ringLost bool // epoll has lost a ring
 	noEpoll  bool // epoll cannot be used
@@ -66,11 +62,10 @@ type checker struct {
 	sp    uint64  // the register that holds the stack pointer
 
 	lying   int32 // samples found since the last call, or since all were read
-	due     int64 // when to call for the samples in the rings; 0: there are none
-	foundAt int64
-	often   int // finds in a row that came soon, up to oftenMost
+	when    int64 // the moment of the last sample, by the kernel's record
+	foundAt int64 // the same at the find before
+	often   int   // finds in a row that came soon, up to oftenMost
 	ts      unix.Timespec
-	alarm   unix.ItimerSpec
 
 	pids    [mostProcesses]atomic.Int32 // 0: none
 	rings   [mostChecked]checkedRing
@@ -97,21 +92,14 @@ func runChecker(room unsafe.Pointer) {
 	s := (*checker)(room)
 	for s.over.Load() == 0 {
 		s.sleep()
-		s.lookIntoRings(s.clock())
+		s.lookIntoRings()
 	}
 }
 
-//go:nosplit
-func (s *checker) clock() int64 {
-	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&s.ts)), 0)
-	return s.ts.Sec*1e9 + s.ts.Nsec
-}
-
-// sleep sleeps until there is a sample, or until the sampling thread is to be called. If samples come often, it looks
-// at several together.
+// sleep sleeps until there is a sample. If samples come often, it looks at several together.
 //
-// epoll keeps the descriptors and the timer from one sleep to the next. With poll(2) a sleep costs more the more CPUs
-// there are. lookIntoRings looks into all rings, so sleep does not find out which one has a sample.
+// epoll keeps the descriptors from one sleep to the next. With poll(2) a sleep costs more the more CPUs there are.
+// lookIntoRings looks into all rings, so sleep does not find out which one has a sample.
 //
 //go:nosplit
 func (s *checker) sleep() {
@@ -120,15 +108,8 @@ func (s *checker) sleep() {
 		syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&s.ts)), 0, 0, 0)
 		return
 	}
-	if s.due != 0 && s.due != s.armed {
-		s.armed = s.due
-		s.alarm.Value.Sec, s.alarm.Value.Nsec = s.due/1e9, s.due%1e9
-		_, _, e := syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, s.timer, unix.TFD_TIMER_ABSTIME,
-			uintptr(unsafe.Pointer(&s.alarm)), 0, 0, 0)
-		s.noEpoll = e != 0
-	}
 	limit := -1
-	if s.ringLost || s.noEpoll {
+	if s.ringLost {
 		limit = int(perfSoon / 1e6)
 	}
 	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, s.epoll, uintptr(unsafe.Pointer(&s.events)),
@@ -147,7 +128,7 @@ func (s *checker) sleep() {
 // lookIntoRings looks at the new samples in all rings, and calls the sampling thread if necessary.
 //
 //go:nosplit
-func (s *checker) lookIntoRings(now int64) {
+func (s *checker) lookIntoRings() {
 	found, urgent, waiting := false, false, false
 	for i := range s.rings[:min(uint(s.n), mostChecked)] {
 		r := &s.rings[i]
@@ -163,35 +144,28 @@ func (s *checker) lookIntoRings(now int64) {
 		waiting = waiting || head != tail
 		urgent = urgent || head-tail > r.size-r.size/4
 	}
-	s.noteFind(found, now)
-	switch {
-	case !waiting:
-		s.due, s.lying = 0, 0
-	case s.due == 0 && s.waits != 0:
-		s.due = sampler.PulseAfter(now, s.waits)
+	s.noteFind(found)
+	if !waiting {
+		s.lying = 0
 	}
-	urgent = urgent || s.lying >= s.most.Load()
-	if urgent || s.due != 0 && now >= s.due {
+	if urgent || s.lying >= s.most.Load() {
 		s.call()
-		s.due, s.lying = 0, 0
+		s.lying = 0
 	}
 }
 
-// noteFind counts how many finds in a row came soon (oftenMost).
+// noteFind counts how many finds in a row came soon (oftenMost). The times of samples serve: to ask for the time would
+// be another system call for each sample.
 //
 //go:nosplit
-func (s *checker) noteFind(found bool, now int64) {
+func (s *checker) noteFind(found bool) {
 	switch {
-	case !found && now-s.foundAt <= perfSoon+perfSoon/4:
-		return
-	case !found || now-s.foundAt > perfSoon+perfSoon/4:
+	case s.often == oftenMost && !found, found && s.when-s.foundAt > perfSoon+perfSoon/4:
 		s.often = 0
-	default:
+	case found:
 		s.often = min(s.often+1, oftenMost)
 	}
-	if found {
-		s.foundAt = now
-	}
+	s.foundAt = s.when
 }
 
 // call wakes the sampling thread.
@@ -220,6 +194,7 @@ func (s *checker) look(r *checkedRing, head uint64) (urgent bool) {
 		}
 		if uint32(word) == ring.KindSample && !(size == ring.SpanRecord && ring.BeginsSpan(r.word(r.seen+ring.SpanMark))) {
 			s.lying++
+			s.when = int64(r.word(r.seen + ring.HeaderSize + 8))
 			urgent = urgent || s.isNews(r, r.seen+ring.HeaderSize, r.seen+size)
 		}
 		r.seen += size

@@ -25,15 +25,14 @@ type checkerThread struct {
 	wakeFD int // the sampling thread waits for this descriptor
 
 	// The checker waits for these descriptors.
-	end, timer, epoll int
+	end, epoll int
 }
 
 // startChecker starts a checker of rings (checker.go), or returns nil if the checker cannot run here. The events must
-// be set to wake the checker at each sample. chain says whether samples have the kernel's frames. waits is how long a
-// sample may stay in its ring, 0 if the caller bounds that.
+// be set to wake the checker at each sample. chain says whether samples have the kernel's frames.
 //
 // The checker leaves at most mostLying samples in the rings, or fewer if the queue of a process has less room (watch).
-func startChecker(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) *checkerThread {
+func startChecker(rings []*ring.Ring, cpu *arch.CPU, chain bool) *checkerThread {
 	if len(rings) > mostChecked {
 		return nil
 	}
@@ -41,12 +40,12 @@ func startChecker(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) *c
 	if err != nil {
 		return nil
 	}
-	d := &checkerThread{th: th, s: (*checker)(th.Room()), wakeFD: -1, end: -1, timer: -1, epoll: -1}
+	d := &checkerThread{th: th, s: (*checker)(th.Room()), wakeFD: -1, end: -1, epoll: -1}
 	if d.openFiles() != nil {
 		d.stopChecker()
 		return nil
 	}
-	d.setUp(rings, cpu, chain, waits)
+	d.setUp(rings, cpu, chain)
 	if d.waitFor(rings) != nil || th.Start(runChecker) != nil {
 		d.stopChecker()
 		return nil
@@ -61,9 +60,6 @@ func (d *checkerThread) openFiles() (err error) {
 	if d.end, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return err
 	}
-	if d.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK); err != nil {
-		return err
-	}
 	d.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	return err
 }
@@ -71,7 +67,7 @@ func (d *checkerThread) openFiles() (err error) {
 // waitFor adds the descriptors that end the checker's sleep. epoll is edge-triggered: a descriptor ends one sleep each
 // time that something comes, read or not.
 func (d *checkerThread) waitFor(rings []*ring.Ring) error {
-	fds := []int{d.end, d.timer}
+	fds := []int{d.end}
 	for _, ring := range rings {
 		if ring.FD >= 0 {
 			fds = append(fds, ring.FD)
@@ -87,11 +83,10 @@ func (d *checkerThread) waitFor(rings []*ring.Ring) error {
 }
 
 // setUp sets the checker's descriptors and rings, and where samples have the registers that the checker needs.
-func (d *checkerThread) setUp(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) {
+func (d *checkerThread) setUp(rings []*ring.Ring, cpu *arch.CPU, chain bool) {
 	s := d.s
-	s.waits = waits
 	s.most.Store(mostLying)
-	s.wakeFD, s.timer, s.epoll = uintptr(d.wakeFD), uintptr(d.timer), uintptr(d.epoll)
+	s.wakeFD, s.epoll = uintptr(d.wakeFD), uintptr(d.epoll)
 	s.n, s.chain, s.regs = len(rings), chain, uint64(cpu.Perf.Len())
 	for i, ring := range rings {
 		s.rings[i] = checkedRing{ring.Head, ring.Tail, unsafe.Pointer(unsafe.SliceData(ring.Data)),
@@ -113,7 +108,7 @@ func (d *checkerThread) stopChecker() {
 		d.endSleep()
 	}
 	d.th.End()
-	for _, fd := range []int{d.wakeFD, d.end, d.timer, d.epoll} {
+	for _, fd := range []int{d.wakeFD, d.end, d.epoll} {
 		if fd >= 0 {
 			unix.Close(fd)
 		}

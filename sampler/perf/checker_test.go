@@ -37,7 +37,7 @@ func newCheckerRing(t *testing.T, chain bool) *checkerRing {
 	r := &checkerRing{s: new(checker), bytes: make(ring.Bytes, 4096)}
 	d := &checkerThread{s: r.s, wakeFD: -1, end: -1}
 	kernels := &ring.Ring{Head: &r.head, Tail: &r.tail, Data: r.bytes}
-	d.setUp([]*ring.Ring{kernels}, amd64.CPU, chain, 1000)
+	d.setUp([]*ring.Ring{kernels}, amd64.CPU, chain)
 	d.watch(6, sampler.NewQueue(1024), func(k *process.KnownCode) { k.Span(codeBegin, codeEnd, 0, 0) })
 	d.know(7, &ptrace.Hint{})
 	d.know(9, &ptrace.Hint{Skip: true})
@@ -53,9 +53,9 @@ func (r *checkerRing) write(record []byte) {
 }
 
 // calls makes the checker look, and reports whether the checker calls the sampling thread.
-func (r *checkerRing) calls(now int64) bool {
+func (r *checkerRing) calls() bool {
 	r.s.calls.Store(0)
-	r.s.lookIntoRings(now)
+	r.s.lookIntoRings()
 	return r.s.calls.Load() != 0
 }
 
@@ -99,10 +99,10 @@ func TestCheckerCalls(t *testing.T) {
 				r := newCheckerRing(t, false)
 				r.head, r.tail, r.s.rings[0].seen = at, at, at
 				r.write(c.record)
-				if got := r.calls(1); got != c.want {
+				if got := r.calls(); got != c.want {
 					t.Fatalf("at %d: it calls: %v", at, got)
 				}
-				if r.calls(2) {
+				if r.calls() {
 					t.Fatalf("at %d: it calls again for the same", at)
 				}
 			}
@@ -118,11 +118,11 @@ func TestCheckerKnows(t *testing.T) {
 	}
 	r := newCheckerRing(t, false)
 	r.write(record())
-	if !r.calls(1) {
+	if !r.calls() {
 		t.Fatal("the code is new")
 	}
 	r.s.codes[0].Add(codeBegin + 0x1234)
-	if r.write(record()); r.calls(2) {
+	if r.write(record()); r.calls() {
 		t.Error("the code is known")
 	}
 	r.s.codes[0].Forget(codeBegin + 0x1234)
@@ -137,7 +137,7 @@ func TestCheckerKnows(t *testing.T) {
 		want bool
 	}{{sp + 16, false}, {sp + 24, true}, {sp - 8, true}, {0, true}} {
 		r.s.threads[7].top.Store(c.top)
-		if r.write(record()); r.calls(3) != c.want {
+		if r.write(record()); r.calls() != c.want {
 			t.Errorf("the stack begins at %d, sp %d: it calls: %v", c.top, sp, !c.want)
 		}
 	}
@@ -153,36 +153,25 @@ func TestCheckerPassesFrames(t *testing.T) {
 	for n, want := range map[uint64]bool{2: true, 1 << 60: true} {
 		chained := append([]uint64{body[0], body[1], n, codeBegin + 1, codeBegin + 2}, body[2:]...)
 		r := newCheckerRing(t, true)
-		if r.write(sampletest.RecordOf(ring.KindSample, 0, chained...)); r.calls(1) != want {
+		if r.write(sampletest.RecordOf(ring.KindSample, 0, chained...)); r.calls() != want {
 			t.Errorf("%d frames: it calls: %v", n, !want)
 		}
 	}
 	body[len(body)-2] = 3
 	chained := append([]uint64{body[0], body[1], 2, codeBegin + 1, codeBegin + 2}, body[2:]...)
 	r := newCheckerRing(t, true)
-	if r.write(sampletest.RecordOf(ring.KindSample, 0, chained...)); r.calls(1) {
+	if r.write(sampletest.RecordOf(ring.KindSample, 0, chained...)); r.calls() {
 		t.Error("frames of the kernel are no code of the process")
 	}
 }
 
-// A sample that can wait stays in its ring for a while, unless the ring fills. After it was read, the checker does not
-// call.
+// A sample that can wait stays in its ring, unless the ring fills.
 func TestCheckerWaits(t *testing.T) {
 	plain := sampletest.SampleOf(0, make([]uint64, 64), 512)
 	r := newCheckerRing(t, false)
-	r.write(plain)
-	for now, want := range []bool{false, false, true} {
-		if got := r.calls(int64(1 + 500*now)); got != want {
-			t.Errorf("after %d ns: it calls: %v", 500*now, got)
-		}
-	}
-	r.tail = r.head
-	if r.calls(5000); r.s.due != 0 {
-		t.Error("it was read")
-	}
 	for n := len(plain); ; n += len(plain) {
 		r.write(plain)
-		if got, want := r.calls(6000), n > len(r.bytes)*3/4; got != want {
+		if got, want := r.calls(), n > len(r.bytes)*3/4; got != want {
 			t.Errorf("%d bytes of %d: it calls: %v", n, len(r.bytes), got)
 		} else if want {
 			break
@@ -199,7 +188,7 @@ func TestCheckerLeavesRoomInQueue(t *testing.T) {
 	for round := range 2 {
 		for n := 1; n <= 4; n++ {
 			r.write(plain)
-			if got := r.calls(1); got != (n == 4) {
+			if got := r.calls(); got != (n == 4) {
 				t.Errorf("round %d, %d samples: it calls: %v", round, n, got)
 			}
 		}
@@ -222,7 +211,7 @@ func TestCheckerLeavesSamples(t *testing.T) {
 			late++
 		}
 	}
-	if d := startChecker(nil, ctest.CPU(), false, 1); d == nil {
+	if d := startChecker(nil, ctest.CPU(), false); d == nil {
 		t.Skip("no checker can be started here (the race detector, or no OS thread)")
 	} else {
 		d.stopChecker()
@@ -233,11 +222,11 @@ func TestCheckerLeavesSamples(t *testing.T) {
 	}
 }
 
-// TestCheckerTellsOfNewCode: if all code is new, each sample is read as it comes, though it could wait for a second.
+// TestCheckerTellsOfNewCode: if all code is new, each sample is read as it comes.
 func TestCheckerTellsOfNewCode(t *testing.T) {
 	head, tail := uint64(0), uint64(0)
 	kernels := &ring.Ring{FD: -1, Head: &head, Tail: &tail, Data: make(ring.Bytes, 4096)}
-	d := startChecker([]*ring.Ring{kernels}, ctest.CPU(), false, int64(time.Hour))
+	d := startChecker([]*ring.Ring{kernels}, ctest.CPU(), false)
 	if d == nil {
 		t.Skip("no checker can be started here (the race detector, or no OS thread)")
 	}
@@ -257,23 +246,34 @@ func TestCheckerTellsOfNewCode(t *testing.T) {
 	}
 }
 
-// TestCheckerCallsInTime: the checker's own timer ends its sleep when a sample that can wait has waited long enough.
-func TestCheckerCallsInTime(t *testing.T) {
-	head, tail := uint64(0), uint64(0)
-	kernels := &ring.Ring{FD: -1, Head: &head, Tail: &tail, Data: make(ring.Bytes, 4096)}
-	d := startChecker([]*ring.Ring{kernels}, ctest.CPU(), false, int64(50*time.Millisecond))
-	if d == nil {
-		t.Skip("no checker can be started here (the race detector, or no OS thread)")
+// TestCheckerSleepsIfSamplesComeOften: after some samples in a row that come soon, the checker sleeps for a time, until
+// such a sleep brings no sample.
+func TestCheckerSleepsIfSamplesComeOften(t *testing.T) {
+	r := newCheckerRing(t, false)
+	now := int64(time.Hour)
+	sampleAfter := func(gap int64) int {
+		now += gap
+		r.write(withWord(sampletest.SampleOf(0, []uint64{1}, 8), 1, uint64(now)))
+		r.calls()
+		r.tail = r.head
+		return r.s.often
 	}
-	defer d.stopChecker()
-	d.watch(6, sampler.NewQueue(1024), func(k *process.KnownCode) {
-		if k != nil {
-			k.Span(codeBegin, codeEnd, 0, 0)
+	sampleAfter(0)
+	for n := 1; n < oftenMost; n++ {
+		if r.calls(); sampleAfter(perfSoon) != n { // a look that finds nothing means nothing before such a sleep
+			t.Fatalf("after %d samples: %d", n, r.s.often)
 		}
-	})
-	d.know(9, &ptrace.Hint{Skip: true}) // no samples of this thread are wanted, so the code is not new
-	copy(kernels.Data, sampletest.RecordOf(ring.KindSample, 0, 9<<32|6, 0, 0))
-	atomic.StoreUint64(&head, 32)
-	d.endSleep() // the checker finds the sample
-	ctest.Eventually(t, "it calls", d.hasCalled)
+	}
+	if sampleAfter(2*perfSoon) != 0 {
+		t.Error("a sample came late")
+	}
+	for range 2 * oftenMost {
+		sampleAfter(perfSoon)
+	}
+	if r.s.often != oftenMost {
+		t.Error("samples come often")
+	}
+	if r.calls(); r.s.often != 0 {
+		t.Error("the sleep brought no sample")
+	}
 }

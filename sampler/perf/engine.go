@@ -179,7 +179,7 @@ func (r *perfRun) startChecker() {
 	if r.cfg.KnownIn == nil {
 		return
 	}
-	r.rings.startChecker(r.perf.CPU, r.inKernel() == ring.KernelFrames, eachWakes(int64(r.cfg.Interval)), 0)
+	r.rings.startChecker(r.perf.CPU, r.inKernel() == ring.KernelFrames, eachWakes(int64(r.cfg.Interval)))
 	if r.rings.checker != nil {
 		ptrace.PreemptsAtOnce(r.rings.checker.th.TID())
 	}

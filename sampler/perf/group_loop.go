@@ -151,7 +151,7 @@ func (r *perfGroupRun) shift() {
 
 // startChecker starts a checker, which knows all members.
 func (r *perfGroupRun) startChecker() {
-	r.rings.startChecker(r.cpu, false, eachWakes(r.wide.interval), sampler.KeptForLean)
+	r.rings.startChecker(r.cpu, false, eachWakes(r.wide.interval))
 	for _, m := range r.members {
 		r.rings.checker.watch(m.PID, m.run.q, m.run.cfg.KnownIn)
 	}
@@ -317,7 +317,8 @@ func (r *perfGroupRun) nextTurn() int64 { return min(r.refreshMembers(), r.wide.
 // refreshMembers brings a member's threads and accounts up to date, one member at a time, and hands over what has
 // waited. It returns when there is something to do again.
 func (r *perfGroupRun) refreshMembers() (due int64) {
-	due = sampler.PulseAfter(r.now, sampler.RefreshBusy) // if a member joins or leaves, that ends the sleep
+	// At the pulse the samples that can wait are read. If a member joins or leaves, that ends the sleep, too.
+	due = sampler.PulseAfter(r.now, sampler.KeptForLean)
 	handOver := int64(math.MaxInt64)
 	for pid, m := range r.members {
 		if share := m.Share(); share != m.chosen && r.chooser.choose(pid, share) == nil {

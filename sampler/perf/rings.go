@@ -127,11 +127,11 @@ func (r *perfRings) takeIn(fresh []int) bool {
 }
 
 // startChecker starts a checker if each sample can wake it.
-func (r *perfRings) startChecker(cpu *arch.CPU, chain, each bool, waits int64) {
+func (r *perfRings) startChecker(cpu *arch.CPU, chain, each bool) {
 	if !each {
 		return
 	}
-	if r.checker = startChecker(r.steady, cpu, chain, waits); r.checker != nil {
+	if r.checker = startChecker(r.steady, cpu, chain); r.checker != nil {
 		r.polls = append(r.polls, unix.PollFd{Fd: int32(r.checker.wakeFD), Events: unix.POLLIN})
 	}
 }

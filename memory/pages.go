@@ -7,7 +7,7 @@ import (
 
 const (
 	// pagesAtOnce is how many entries of pages one call reads. The kernel holds the lock of the address space for the
-	// entries of 2 MB at a time (fs/proc/task_mmu.c, pagemap_read).
+	// entries of 2 MB at a time, with pages of 64 KB of 512 MB (fs/proc/task_mmu.c, pagemap_read).
 	pagesAtOnce = 1 << 15
 	// maxPages bounds the pages that are looked up: 256 GB of small ones.
 	maxPages = 1 << 26

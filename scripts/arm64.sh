@@ -27,7 +27,7 @@ suite=${GOPROF_SUITE:-sid}
 cache=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/arm64
 image=$cache/image # root.img, for each page size linux-SIZE and initrd-SIZE, and what it was made of: recipe, jdks
 unbooted=$cache/unbooted # such an image before its first boot
-kernel_64k=$cache/linux-64k-$(cksum <scripts/arm64-64k.config | cut -d' ' -f1)
+kernel_64k=$cache/64k/linux-$(cksum <scripts/arm64-64k.config | cut -d' ' -f1)
 cpu=${GOPROF_ARM64_CPU:-neoverse-n1}
 pages=${GOPROF_ARM64_PAGES:-4k}
 # Counted up when what this script makes changes: an older machine is made anew.
@@ -143,30 +143,27 @@ depends() { # package, kinds of kernel packages
     apt_with cache depends "$1" | sed -n "s/^ *Depends: \(linux-\($2\)-[0-9][^ ]*\).*/\1/p"
 }
 
-# Debian has no kernel with pages of 64 KB, as RHEL and Ubuntu have. So one is compiled from the source of the suite's kernel.
+# Debian has no kernel with pages of 64 KB, as RHEL and Ubuntu have. So one is compiled from the source of Debian 12's kernel.
 compile_64k() {
-    local tree source make_kernel
+    local suite=bookworm cache=$cache/64k tree source make_kernel
+    [ ! -e "$kernel_64k" ] || return 0
     scripts/tools.sh make flex bison bc xz aarch64-linux-gnu-gcc
-    exec 9>"$cache/.lock"
-    flock 9
-    if [ ! -e "$kernel_64k" ]; then
-        tree=$(mktemp -d "$cache/.compiling-XXXXXX")
-        temporary+=("$tree")
-        make_kernel=(nice make -s -C "$tree" -j"$(nproc)" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-)
-        update_lists
-        source=$(depends linux-source source)
-        say "downloading $source"
-        (cd "$tree" && apt_get download "$source" >&2)
-        dpkg-deb --fsys-tarfile "$tree/$source"_*.deb | tar -x -O "./usr/src/$source.tar.xz" | xz -dc |
-            tar -x -C "$tree" --strip-components=1 --exclude='*/Documentation/*/*' --exclude='*/drivers/gpu/drm/amd/include/*'
-        say "compiling $source"
-        "${make_kernel[@]}" KCONFIG_ALLCONFIG="$PWD/scripts/arm64-64k.config" allnoconfig >&2
-        "${make_kernel[@]}" Image >&2
-        rm -f "$cache"/linux-64k-*
-        mv "$tree/arch/arm64/boot/Image" "$kernel_64k"
-        rm -rf "$tree"
-    fi
-    exec 9>&-
+    mkdir -p "$cache"
+    tree=$(mktemp -d "$cache/.building-XXXXXX")
+    temporary+=("$tree")
+    make_kernel=(nice make -s -C "$tree" -j"$(nproc)" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-)
+    update_lists
+    source=$(depends linux-source source)
+    say "downloading $source"
+    (cd "$tree" && apt_get download "$source" >&2)
+    dpkg-deb --fsys-tarfile "$tree/$source"_*.deb | tar -x -O "./usr/src/$source.tar.xz" | xz -dc |
+        tar -x -C "$tree" --strip-components=1 --exclude='*/Documentation/*/*' --exclude='*/drivers/gpu/drm/amd/include/*'
+    say "compiling $source"
+    "${make_kernel[@]}" KCONFIG_ALLCONFIG="$PWD/scripts/arm64-64k.config" allnoconfig >&2
+    "${make_kernel[@]}" Image >&2
+    rm -f "$cache"/linux-*
+    mv "$tree/arch/arm64/boot/Image" "$kernel_64k"
+    rm -rf "$tree"
 }
 
 build_initrd() { # the kernel's modules, a directory to work in, result
@@ -242,7 +239,7 @@ run() {
 
 boot() { # image, snapshot (on: what is written to the disk is forgotten), share, timeout, command line
     local from=$1 snapshot=$2 share=$3 limit=$4 vm status=0 kernel=$1/linux-$pages initrd=$1/initrd-$pages
-    # All that this kernel needs is built into it; it has no modules, and the initrd goes on without them.
+    # All that is needed is built into that kernel. It refuses the initrd's modules, and init goes on.
     [ "$pages" != 64k ] || { kernel=$kernel_64k; initrd=$from/initrd-4k; }
     vm=$(mktemp -d)
     temporary+=("$vm")

@@ -158,6 +158,8 @@ compile_64k() {
     (cd "$tree" && apt_get download "$source" >&2)
     dpkg-deb --fsys-tarfile "$tree/$source"_*.deb | tar -x -O "./usr/src/$source.tar.xz" | xz -dc |
         tar -x -C "$tree" --strip-components=1 --exclude='*/Documentation/*/*' --exclude='*/drivers/gpu/drm/amd/include/*'
+    # 9p does not need IP, which would be a tenth of the kernel.
+    sed -i 's/depends on INET && NET_9P/depends on NET_9P/' "$tree/fs/9p/Kconfig"
     say "compiling $source"
     "${make_kernel[@]}" KCONFIG_ALLCONFIG="$PWD/scripts/arm64-64k.config" allnoconfig >&2
     "${make_kernel[@]}" Image >&2
@@ -238,9 +240,9 @@ run() {
 }
 
 boot() { # image, snapshot (on: what is written to the disk is forgotten), share, timeout, command line
-    local from=$1 snapshot=$2 share=$3 limit=$4 vm status=0 kernel=$1/linux-$pages initrd=$1/initrd-$pages
-    # All that is needed is built into that kernel. It refuses the initrd's modules, and init goes on.
-    [ "$pages" != 64k ] || { kernel=$kernel_64k; initrd=$from/initrd-4k; }
+    local from=$1 snapshot=$2 share=$3 limit=$4 vm status=0 kernel=$1/linux-$pages initrd=$1/initrd-$pages bus=pci
+    # That kernel has all that is needed built in, and no PCI. It refuses the initrd's modules, and init goes on.
+    [ "$pages" != 64k ] || { kernel=$kernel_64k; initrd=$from/initrd-4k; bus=device; }
     vm=$(mktemp -d)
     temporary+=("$vm")
     mkdir "$vm/ctl"
@@ -267,10 +269,10 @@ INIT
         -nodefaults -display none -nic none -no-reboot \
         -kernel "$kernel" -initrd "$initrd" \
         -append "console=ttyAMA0 quiet loglevel=4 panic=-1" -serial "file:$vm/console" \
-        -drive "if=none,id=root,format=raw,snapshot=$snapshot,file=${from//,/,,}/root.img" -device virtio-blk-pci,drive=root \
-        -fsdev "local,id=host,security_model=none,multidevs=remap,path=${share//,/,,}" -device virtio-9p-pci,fsdev=host,mount_tag=host \
-        -fsdev "local,id=vm,security_model=none,path=$vm/ctl" -device virtio-9p-pci,fsdev=vm,mount_tag=vm \
-        -device virtio-serial-pci -chardev file,id=out,append=on,path=/dev/stdout -device virtserialport,chardev=out,name=out \
+        -drive "if=none,id=root,format=raw,snapshot=$snapshot,file=${from//,/,,}/root.img" -device virtio-blk-$bus,drive=root \
+        -fsdev "local,id=host,security_model=none,multidevs=remap,path=${share//,/,,}" -device virtio-9p-$bus,fsdev=host,mount_tag=host \
+        -fsdev "local,id=vm,security_model=none,path=$vm/ctl" -device virtio-9p-$bus,fsdev=vm,mount_tag=vm \
+        -device virtio-serial-$bus -chardev file,id=out,append=on,path=/dev/stdout -device virtserialport,chardev=out,name=out \
         </dev/null 9>&- | cat || status=${PIPESTATUS[0]}
     if [ -s "$vm/ctl/status" ]; then
         return "$(cat "$vm/ctl/status")"

@@ -10,7 +10,7 @@
 # and so on (vmstructs/releases.txt); gcc, gdb, strace. What it writes elsewhere is gone afterwards. There is no network.
 #
 # GOPROF_ARM64_CPU    qemu's name of a CPU: neoverse-n1 (no pointer authentication); max,pauth-impdef=on has it
-# GOPROF_ARM64_PAGES  4k or 16k; 64k compiles its kernel when it is first run (scripts/arm64-64k.config): a quarter of an hour of CPU
+# GOPROF_ARM64_PAGES  4k or 16k; 64k compiles its kernel, without IP, when it is first run (scripts/arm64-64k.config): 11 minutes of CPU
 #                     time, a download of 0.2 GB, and 2 GB of disk meanwhile
 # GOPROF_ARM64_BOOT   how many seconds the first boot may take (7200). The disk is kept if they are not enough
 # GOPROF_CACHE        another cache than ~/.cache/goprof; GOPROF_SUITE another suite of Debian than sid, the only one with all JDKs

@@ -108,7 +108,8 @@ func (h Host) checkRings(r *Report, n *need, pid int) {
 	text := fmt.Sprintf("rings of perf events: up to %s for a recording on this many CPUs, and never more than %s in all",
 		megabytes(all), megabytes(ring.MostLocked()))
 	if one < wanted {
-		r.info(n.name, h.toHave("IPC_LOCK")+", or sudo sysctl kernel.perf_event_mlock_kb=8192",
+		all := 2 * (wanted + os.Getpagesize()) // of a CPU, as TryRings counts
+		r.info(n.name, fmt.Sprintf("%s, or sudo sysctl kernel.perf_event_mlock_kb=%d", h.toHave("IPC_LOCK"), all>>10),
 			"%s; the kernel permits %d KB of %d for each CPU: it loses %s", text, one>>10, wanted>>10, n.lost)
 		return
 	}

@@ -42,23 +42,28 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// pageSizes are those that Linux has on aarch64. On x86-64 it has the first one.
+var pageSizes = []uint64{4 << 10, 16 << 10, 64 << 10}
+
 // FuzzClaims: for any ranges in the JVM's structures, pieces hold whole pages, and each page is in one piece.
 func FuzzClaims(f *testing.F) {
-	const page, start, end = 0x1000, 0x10000, 0x20000
+	const start, end = 0x10000, 0x60000
 	f.Add(uint64(0x10001), uint64(0x11fff), uint64(0x11800), uint64(0x12345)) // one page, claimed twice
 	f.Add(uint64(0x1fff8), uint64(1<<64-1), uint64(0x15000), uint64(0x14001)) // up to the last address; backwards
 	f.Fuzz(func(t *testing.T, a, b, c, d uint64) {
 		m := process.Mapping{Start: start, End: end, Path: "[heap]", Perm: anonymousRW}
-		next := uint64(start)
-		for _, p := range cut([]piece{{start: start, end: end, m: &m}},
-			wholePages([]claim{{a, b, "a", "", false}, {c, d, "b", "", true}}, page)) {
-			if p.start != next || p.end <= p.start || p.end%page != 0 {
-				t.Fatalf("a piece %#x-%#x, and the one before ends at %#x", p.start, p.end, next)
+		for _, page := range pageSizes {
+			next := uint64(start)
+			for _, p := range cut([]piece{{start: start, end: end, m: &m}},
+				wholePages([]claim{{a, b, "a", "", false}, {c, d, "b", "", true}}, page)) {
+				if p.start != next || p.end <= p.start || p.end%page != 0 {
+					t.Fatalf("pages of %d: a piece %#x-%#x, and the one before ends at %#x", page, p.start, p.end, next)
+				}
+				next = p.end
 			}
-			next = p.end
-		}
-		if next != end {
-			t.Errorf("the pieces end at %#x", next)
+			if next != end {
+				t.Errorf("pages of %d: the pieces end at %#x", page, next)
+			}
 		}
 	})
 }
@@ -139,12 +144,17 @@ func TestFreeIn(t *testing.T) {
 	}{
 		"free chunks and the top": {arena(0x30, 64, -4096, 128, -64, 32, 8192), all, 4080 + 48 + 8176, 12576},
 		"all in use":              {arena(0, 64, 64, 32), all, 16, 160},
-		"free pages that were given back": {arena(0, 4096, -3*4096, 4096), func(n int) bool { return n != 2 },
-			2*4096 - 16 + 4080, 5 * 4096},
-		"no arena": {make([]byte, 8192), all, 0, 0},
+		"no arena":                {make([]byte, 8192), all, 0, 0},
 	} {
 		if free, looked := freeIn(c.b, 4096, c.in); free != c.free || looked != c.looked {
 			t.Errorf("%s: %d of %d free, want %d of %d", name, free, looked, c.free, c.looked)
+		}
+	}
+	for _, page := range pageSizes { // three free pages, of which the kernel has taken back the second
+		n := int(page)
+		b, want := arena(0, n, -3*n, n), 3*n-32
+		if free, looked := freeIn(b, n, func(p int) bool { return p != 2 }); free != want || looked != 5*n {
+			t.Errorf("pages of %d: %d of %d free, want %d of %d", n, free, looked, want, 5*n)
 		}
 	}
 	broken := arena(0, 64, -64, 96, 4096)[:4000]

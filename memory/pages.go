@@ -7,7 +7,7 @@ import (
 
 const (
 	// pagesAtOnce is the number of page entries that one call reads. The kernel takes the lock of the address space again
-	// for each 2 MB (fs/proc/task_mmu.c, pagemap_read).
+	// for each 2 MB, or for each 512 MB if pages have 64 KB (fs/proc/task_mmu.c, pagemap_read).
 	pagesAtOnce = 1 << 15
 	// maxPages bounds the pages that are looked up: 256 GB of 4 KB pages.
 	maxPages = 1 << 26

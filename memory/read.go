@@ -241,7 +241,7 @@ func (x *reading) kernel() {
 		return // the kernel makes no huge pages, or only on request
 	}
 	if k.RSS > rollupBelow {
-		x.note("transparent huge pages are on: stacks and arenas may be in memory in steps of 2 MiB")
+		x.note("transparent huge pages are on: stacks and arenas may be in memory in steps of such a page")
 		return
 	}
 	rollup, _ := procfs.Read(x.file("smaps_rollup"), procfs.MaxFile)

@@ -3,7 +3,7 @@
 #   scripts/test-arm64.sh             every JDK of vmstructs/releases.txt that has arm64, some hours
 #   scripts/test-arm64.sh 17 25       only these
 # STAGES=regexp    only some of: unit thread preempter visit perf wall threads stops live leaf desk cores foreign session diagnose
-#                  end-to-end virtual shadow steps pauth-shadow pauth-steps 16k-shadow. thread to wall look at programs of C, which
+#                  end-to-end virtual shadow steps pauth-shadow pauth-steps 16k-shadow 64k-shadow. thread to wall look at programs of C, which
 #                  unit leaves out. foreign reads on this CPU the cores that the stage cores has left in build/arm64/cores
 # LEAVES=number    samples of each program, compiler and JDK of the stage leaf (300)
 # STOPS, STEPS     of the shadow oracle for each JDK and mode (1000), and of the single-step oracle for each JDK and CPU (100000)
@@ -128,9 +128,11 @@ stage pauth-steps 10800 "$few" testdata/oracle -test.run 'TestSteps$'
 with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS="$rows")
 stage pauth-shadow 14400 "${jdks[*]}" testdata/oracle -test.run 'TestMatrix$'
 unset GOPROF_ARM64_CPU
-export GOPROF_ARM64_PAGES=16k
 with=(--env GOPROF_MATRIX="${STOPS:-1000}" --env GOPROF_MATRIX_ROWS='^(default|ZGC)$')
-stage 16k-shadow 7200 "${jdks[*]}" testdata/oracle -test.run 'TestMatrix$'
+for size in 16k 64k; do
+    export GOPROF_ARM64_PAGES=$size
+    stage $size-shadow 7200 "${jdks[*]}" testdata/oracle -test.run 'TestMatrix$'
+done
 
 for name in "${ran[@]}"; do
     case $name in

@@ -24,6 +24,7 @@ for tool in "$@"; do
         musl-gcc) need musl-gcc musl-tools ;;
         qemu-system-aarch64) need qemu-system-aarch64 qemu-system-arm ;;
         qemu-system-x86_64) need qemu-system-x86_64 qemu-system-x86 ;;
+        aarch64-linux-gnu-gcc) need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu ;;
         busybox) need busybox busybox-static ;;
         qemu-aarch64) need qemu-aarch64 qemu-user ;;
         qemu-x86_64) need qemu-x86_64 qemu-user ;;

@@ -260,9 +260,9 @@ func (in *input) head() (head []byte, packed bool, err error) {
 
 func isJFR(head []byte) bool { return bytes.HasPrefix(head, []byte("FLR\x00")) }
 
-// isProto reports whether a file may be pprof's: it begins with a sample type (profile.proto, field 1), a message of some
-// bytes. All known writers begin with it. The field's tag is also a line break, but in a text file no byte like the
-// message's length follows.
+// isProto reports whether a file may be pprof's: it begins with a sample type (profile.proto, field 1), a message of
+// some bytes. All known writers begin with it. The field's tag is also a line break, but in a text file no byte like
+// the message's length follows.
 func isProto(head []byte) bool {
 	const sampleType = 1<<3 | 2
 	return len(head) > 1 && head[0] == sampleType && head[1] < ' ' && !bytes.ContainsRune([]byte("\t\n\r"), rune(head[1]))

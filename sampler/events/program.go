@@ -31,7 +31,7 @@ const (
 	countInterval = 16
 	countMissed   = 24
 	countPaused   = 32
-	countsSize    = 4096 // the smallest mapping
+	countsSize    = 4096 // a mapping has a page in any case, and none is smaller
 )
 
 // The fields before the copies in a record.

@@ -56,7 +56,8 @@ func openOne(cpu, size int, attr *unix.PerfEventAttr) (*Ring, error) {
 
 // Open makes a ring of size bytes for each of these CPUs. If goprof may not lock so much memory, it makes smaller
 // rings, of least bytes or more. All have the same size. Without CAP_IPC_LOCK, one limit holds for the sum of all rings
-// of a user (kernel/events/core.c, perf_mmap: kernel.perf_event_mlock_kb, 516, for each CPU, and RLIMIT_MEMLOCK).
+// of a user (kernel/events/core.c, perf_mmap: kernel.perf_event_mlock_kb for each CPU, by default 512 KB and a page,
+// and RLIMIT_MEMLOCK).
 func Open(cpus []int, size, least int) (rings Set, err error) {
 	attr := holderAttr()
 	for ; size >= least; size /= 2 {

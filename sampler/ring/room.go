@@ -21,7 +21,8 @@ const (
 	ringsMost    = 256 << 20 // of all rings of this goprof, at least
 	Most         = 4 << 20   // of one ring of CPU time
 	MostOfEvents = 16 << 20  // of one ring of events and of switches: copies of stacks have their full size there
-	// Least is what a ring shrinks to where the kernel refuses more, and Floor what it shrinks to with many CPUs.
+	// Least is what a ring shrinks to where the kernel refuses more, and Floor what it shrinks to with many CPUs. A ring
+	// has 2^n pages, and so no less than the largest page of Linux.
 	Least = 256 << 10
 	Floor = 64 << 10
 )

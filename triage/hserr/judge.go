@@ -120,7 +120,7 @@ func sent(r *Report) *profile.Finding {
 }
 
 // guardZone is the largest distance from the end of a stack at which an access counts as a stack overflow. The JVM's
-// own guard zones have 80 KiB, and frames of libraries may reach further.
+// own guard zones have 80 KiB, with pages of 64 KiB 192, and frames of libraries may reach further.
 const guardZone = 256 << 10
 
 func stackOverflow(r *Report) *profile.Finding {

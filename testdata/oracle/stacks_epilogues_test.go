@@ -20,13 +20,13 @@ import (
 // instruction the stack is the one that it has before and behind that function's call.
 func TestEpilogues(t *testing.T) {
 	jvmtest.NotQuick(t, jvmtest.Builds)
-	cc, err := exec.LookPath("cc")
+	gcc, err := exec.LookPath("gcc")
 	if err != nil {
 		t.Skip("needs a C compiler: ", err)
 	}
 	program := filepath.Join(t.TempDir(), "epilogues")
 	source := filepath.Join("..", "..", "testdata", "native", "epilogues.c")
-	if out, err := exec.Command(cc, "-O1", "-o", program, source).CombinedOutput(); err != nil {
+	if out, err := exec.Command(gcc, "-O1", "-o", program, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	pid := host.StartReady(t, exec.Command(program))

@@ -256,6 +256,7 @@ hostname arm64
 ifconfig lo 127.0.0.1 up
 mkdir -p /mnt
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
+echo +cpu +memory >/sys/fs/cgroup/cgroup.subtree_control
 for p in /sys/class/virtio-ports/*; do [ "$(cat $p/name)" != out ] || out=/dev/${p##*/}; done
 cd /host
 setsid bash /run/vm/command </dev/null >$out 2>&1

@@ -9,6 +9,7 @@
 # STOPS, STEPS     of the shadow oracle for each JDK and mode (1000), and of the single-step oracle for each JDK and CPU (100000)
 # ROWS=regexp      modes of the shadow oracle (testdata/oracle/matrix_rows_test.go)
 # LIMIT=seconds    timeout of a stage; TESTS=regexp only these tests of the stages
+# PACKAGES=regexp  only these packages of unit; GOPROF_PROVE=1 also runs the tests of make prove
 # Each stage's whole output is in build/arm64. At the end the script prints tables for docs/evidence/support.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -56,7 +57,7 @@ stage() { # name, timeout in seconds, JDKs, package, test flags...
     [ "${LIMIT:-$limit}" -ge "$limit" ] || limit=$LIMIT
     # shellcheck disable=SC2086 # a list
     scripts/arm64.sh run --timeout "$limit" --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 --env GOPROF_SHOW=1 --env GOPROF_REQUIRE_JVM=1 --env GOPROF_JDKS="$(homes $versions)" \
-        --env GOPROF_BINARY="/host/$out/bin/goprof" "${with[@]}" \
+        --env GOPROF_PROVE="${GOPROF_PROVE:-}" --env GOPROF_BINARY="/host/$out/bin/goprof" "${with[@]}" \
         "cp -r $out/classes /tmp/classes; export GOPROF_CLASSES=/tmp/classes
         cd $package && /host/$out/bin/$(name_of "$package").test -test.v -test.parallel 1 -test.timeout $((limit - 60))s $(printf '%q ' "$@" ${TESTS:+-test.run "$TESTS"})" >"$log" || status=$?
     tell
@@ -76,11 +77,11 @@ unit() {
     local name=unit log=$out/unit.log start=$SECONDS status=0 package
     [[ $name =~ ^(${STAGES:-.*})$ ]] || return 0
     for package in $(GOARCH=arm64 go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' \
-        ./... ./testdata/jvmtest ./testdata/captured ./testdata/oracle); do
+        ./... ./testdata/jvmtest ./testdata/captured ./testdata/oracle | grep -E "${PACKAGES:-.}"); do
         compile "$package"
     done
     # shellcheck disable=SC2016
-    scripts/arm64.sh run --timeout 5400 --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 --env GOPROF_JDKS=none --env BIN="/host/$out/bin" --env GOPROF_BINARY="/host/$out/bin/goprof" 'status=0
+    scripts/arm64.sh run --timeout "${LIMIT:-5400}" --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 --env GOPROF_JDKS=none --env BIN="/host/$out/bin" --env GOPROF_BINARY="/host/$out/bin/goprof" 'status=0
         for package in $(cd $BIN && ls *.test | sed s/.test//); do
             echo "== $package"
             (cd ${package//-//} && $BIN/$package.test -test.short -test.v -test.timeout 2400s -test.skip AgainstObjdump) || status=1

@@ -72,8 +72,8 @@ func (r *reading) close() {
 	r.Close()
 }
 
-// needPointer locks the test to its OS thread, whose thread pointer it returns.
-func needPointer(t testing.TB) (own uint64) {
+// withPointer calls f locked to an OS thread, with its thread pointer.
+func withPointer(t testing.TB, f func(own uint64)) {
 	t.Helper()
 	if _, err := pointerAt(); err != nil {
 		if unix.Geteuid() != 0 {
@@ -82,11 +82,10 @@ func needPointer(t testing.TB) (own uint64) {
 		t.Fatal(err)
 	}
 	runtime.LockOSThread()
-	t.Cleanup(runtime.UnlockOSThread)
-	if err := threadpointer.With(func(p uint64) error { own = p; return nil }); err != nil {
+	defer runtime.UnlockOSThread()
+	if err := threadpointer.With(func(own uint64) error { f(own); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	return own
 }
 
 // published returns the way to a record of this OS thread, whose thread pointer is own.
@@ -103,15 +102,20 @@ func published(t testing.TB, own uint64) process.Local {
 
 // BenchmarkRead measures a read if nothing is published, and if there is a record.
 func BenchmarkRead(b *testing.B) {
-	way := published(b, needPointer(b))
-	for name, ways := range map[string][]process.Local{"nothing": nil, "read": {way}} {
+	for name, publishes := range map[string]bool{"nothing": false, "read": true} {
 		b.Run(name, func(b *testing.B) {
-			const times = 16 // in one system call
-			r := newReading(b, times, ways...)
-			defer r.close()
-			for range (b.N + times - 1) / times {
-				bpf.TestRun(r.prog)
-			}
+			withPointer(b, func(own uint64) {
+				var ways []process.Local
+				if publishes {
+					ways = append(ways, published(b, own))
+				}
+				const times = 16 // in one system call
+				r := newReading(b, times, ways...)
+				defer r.close()
+				for range (b.N + times - 1) / times {
+					bpf.TestRun(r.prog)
+				}
+			})
 		})
 	}
 }
@@ -119,7 +123,10 @@ func BenchmarkRead(b *testing.B) {
 // TestRead: the program finds the record of a thread in each way that there is. A way that leads nowhere leads to no
 // record.
 func TestRead(t *testing.T) {
-	own := needPointer(t)
+	withPointer(t, func(own uint64) { checkRead(t, own) })
+}
+
+func checkRead(t *testing.T, own uint64) {
 	var keep runtime.Pinner
 	defer keep.Unpin()
 	at := func(words []uint64) uint64 {
@@ -191,8 +198,12 @@ func (l *lost) Lose(_ ptrace.Outcome, n int64) { *l += lost(n) }
 // TestFullRing: a program with a span lets its sample pass while the ring has room. If the ring is full, it drops the
 // sample, so that one record is lost, not two.
 func TestFullRing(t *testing.T) {
+	withPointer(t, func(own uint64) { fillRing(t, own) })
+}
+
+func fillRing(t *testing.T, own uint64) {
 	contexts := new(ptrace.Contexts)
-	contexts.Set([]process.Local{published(t, needPointer(t))})
+	contexts.Set([]process.Local{published(t, own)})
 	var all, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,9 @@ import (
 	"goprof/profile"
 	"goprof/sampler/look"
 	"goprof/session"
+	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"
+	"goprof/testdata/sampletest"
 	"goprof/vmstructs"
 )
 
@@ -31,7 +33,7 @@ func TestIntrinsics(t *testing.T) {
 	})
 }
 
-func intrinsicSamples() int { return envNumber("GOPROF_INTRINSICS_SAMPLES", 1000) }
+func intrinsicSamples() int { return envNumber("GOPROF_INTRINSICS_SAMPLES", ctest.Rounds(1000)) }
 
 // pollRounds is how often samples are taken until some fall into the stub that threads come to
 // from a poll: one in a thousand does.
@@ -61,7 +63,7 @@ func checkIntrinsics(t testing.TB, s *session.Session, n int, polls bool) {
 		checkReasons(t, sample(t, s, time.Millisecond, n, each), n)
 	}
 	t.Logf("%d in a poll's stub", inStub)
-	if polls && inStub == 0 {
+	if polls && inStub == 0 && !sampletest.MayMiss() { // of so few samples there none may
 		t.Error("no sample fell into a poll's stub")
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"goprof/profile"
 	"goprof/session"
+	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"
 )
 
@@ -24,7 +25,7 @@ import (
 // GOPROF_SIGNAL_STOPS is the number of stops.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	stops := envNumber("GOPROF_SIGNAL_STOPS", 250)
+	stops := envNumber("GOPROF_SIGNAL_STOPS", ctest.Rounds(250))
 	cfi := buildNative(t, "jnisignal.c", "libjnisignal.so", withCFI...)
 	none := buildNative(t, "jnisignal.c", "libjnisignalbare.so", bare...).strip(t)
 	modes := []struct {

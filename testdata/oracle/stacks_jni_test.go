@@ -12,6 +12,7 @@ import (
 
 	"goprof/profile"
 	"goprof/session"
+	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"
 )
 
@@ -20,7 +21,7 @@ import (
 // information, and without it and symbols. GOPROF_JNI_STOPS is the number of stops.
 func TestJNI(t *testing.T) {
 	t.Parallel()
-	stops := envNumber("GOPROF_JNI_STOPS", 600)
+	stops := envNumber("GOPROF_JNI_STOPS", ctest.Rounds(600))
 	judge := chainJudge{
 		cfi:  buildNative(t, "jnichain.c", "libjnicfi.so", append(withCFI, "-DLIB=Cfi", "-DFIRST=101")...),
 		bare: buildNative(t, "jnichain.c", "libjnibare.so", append(bare, "-DLIB=Bare", "-DFIRST=201")...).strip(t),

@@ -20,6 +20,7 @@ import (
 	"goprof/sampler/ptrace"
 	"goprof/session"
 	"goprof/testdata/jvmtest"
+	"goprof/testdata/sampletest"
 )
 
 // sampled is what became of the samples of a test.
@@ -60,7 +61,7 @@ func sampleEach(t testing.TB, s *session.Session, engine session.EngineName, int
 	samples := s.Sampling(engine)
 	s.Walker.Warm()
 	out := &sampled{}
-	config := sampler.Config{Interval: interval}
+	config := sampler.Config{Interval: sampletest.Interval(interval)}
 	if engine == session.PerfEngine {
 		samples.ReadSoon(&config)
 	}

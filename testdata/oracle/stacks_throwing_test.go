@@ -9,6 +9,7 @@ import (
 
 	"goprof/profile"
 	"goprof/session"
+	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"
 )
 
@@ -17,7 +18,7 @@ import (
 // frame has gone, and the frame pointer is the caller's: if that is compiled, anything.
 func TestThrowing(t *testing.T) {
 	t.Parallel()
-	const maxStops, enough = 20_000, 30
+	maxStops, enough := ctest.Rounds(20_000), ctest.Rounds(30)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		if !hasSymbols(jdk) {
 			t.Skip("libjvm.so has no symbols by which the moment can be told")

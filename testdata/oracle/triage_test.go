@@ -14,6 +14,7 @@ import (
 
 	"goprof/profile"
 	"goprof/testdata/jvmtest"
+	"goprof/testdata/sampletest"
 	"goprof/triage"
 	"goprof/triage/examine"
 )
@@ -169,7 +170,7 @@ func (d *disease) find(t *testing.T, jvm *jvmtest.JVM) string {
 			break
 		}
 	}
-	if used < starving && !d.waits && rankOf(got, profile.CPUShort, false) == 1 {
+	if (used < starving || sampletest.MayMiss()) && !d.waits && rankOf(got, profile.CPUShort, false) == 1 {
 		t.Skipf("not judged: the program had %.2f CPUs each time, and that is what is found:\n%s", used, shown(got))
 	}
 	t.Errorf("%s is not found, or late, or does not say %q:\n%s", d.id, d.says, shown(got))
@@ -283,7 +284,8 @@ func (a *acquittal) is(of []profile.FindingID, unseen []string, e *triage.Eviden
 	return a.clean >= 2 || a.clean == 1 && !a.accused
 }
 
-// A program that has less than starving CPUs gives too few samples in some seconds to say what it does.
+// A program that has less than starving CPUs gives too few samples in some seconds to say what it does. On an emulated
+// machine a program may wait for its CPU longer than it has one.
 const starving = 0.25
 
 // looks is for how long a JVM is looked at until it is judged right. In some seconds a program may have too little of

@@ -74,6 +74,12 @@ func (s *Others) forgetAll() {
 	clear(s.names)
 }
 
+// isStill reports whether a process began at that moment.
+func isStill(pid int, started uint64) bool {
+	stat, _, err := procfs.ReadStat(pid, pid)
+	return err == nil && stat.Start == started
+}
+
 // doubt forgets the processes whose numbers may now belong to others.
 func (s *Others) doubt() {
 	clear(s.names)
@@ -81,7 +87,7 @@ func (s *Others) doubt() {
 	for pid, p := range s.known {
 		if p.code != nil {
 			codes[pid] = p.code
-		} else if stat, _, err := procfs.ReadStat(pid, pid); !p.kernel || err != nil || stat.Start != p.started {
+		} else if !p.kernel || !isStill(pid, p.started) {
 			s.forget(pid) // a thread of the kernel becomes no other program
 		}
 	}

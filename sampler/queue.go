@@ -164,7 +164,10 @@ type Stock struct{ looks []*look.Look }
 // stocked is how many snapshots a full Stock has. A queue keeps what it has taken, so few are needed at a time.
 const stocked = 64
 
-// Fill makes the snapshots that are missing.
+// Low reports whether so few snapshots are left that samples may soon be lost.
+func (s *Stock) Low() bool { return len(s.looks) < stocked/4 }
+
+// Fill makes the missing snapshots.
 func (s *Stock) Fill() {
 	for len(s.looks) < stocked {
 		s.looks = append(s.looks, new(look.Look))

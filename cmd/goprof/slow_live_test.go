@@ -98,7 +98,7 @@ func TestSlow(t *testing.T) {
 		if args[0] != file && held == 0 {
 			t.Errorf("nobody holds the lock: %+v", r.Slow)
 		}
-		if args[0] != file && calls > 0 && called == 0 {
+		if args[0] != file && calls > 1 && called == 0 { // one call may fall between two readings
 			t.Errorf("no peer is named: %+v", r.Slow)
 		}
 	}

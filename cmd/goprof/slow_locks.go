@@ -23,7 +23,7 @@ const (
 	locksShare              = 20
 	longestReading          = time.Second
 	mostSlow                = 3
-	// mostHolds limits how many holds are kept.
+	// mostHolds limits how many holds are kept. At most half of them are of peers.
 	mostHolds = 1 << 18
 )
 
@@ -58,7 +58,7 @@ var errLongReading = errors.New("a reading takes longer than " + longestReading.
 
 // readHolds returns an error if every reading was dropped.
 func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []requests.Hold, failed error) {
-	some, virtual, slow := false, s.HasVirtual(), 0
+	some, virtual, slow, peers := false, s.HasVirtual(), 0, 0
 	for wait := locksEvery; sleepUntil(ctx, time.Now().Add(wait)); {
 		began, used := time.Now(), session.OwnCPU()
 		opt := session.DumpOptions{Bare: true, Locks: true, Find: longestReading / 4, Cancel: ctx}
@@ -70,9 +70,11 @@ func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []r
 			break
 		}
 		took := time.Since(began)
+		asked := time.Now()
 		if err == nil {
 			err = s.Peers(threads)
 		}
+		peersTook := time.Since(asked)
 		wait = min(max(locksEvery, locksShare*(session.OwnCPU()-used)), locksSeldom)
 		if err == nil && took > longestReading {
 			if slow++; virtual && slow == mostSlow {
@@ -93,13 +95,18 @@ func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []r
 			switch w := t.WaitsFor; {
 			case w != nil && (w.OfAnother() || w.Kind == profile.Task) && (w.Owner.TID != 0 || w.Owner.Virtual != 0):
 				h.Lock, h.Owner = w.Class, w.Owner
-			case t.Peer != "" && len(all) < mostHolds/2: // idle threads have peers, too
-				h.Peer = t.Peer
+			case t.Peer != "" && peers < mostHolds/2 && peersTook <= longestReading: // idle threads have peers, too
+				peers++
+				h.Peer, h.At = t.Peer, asked.Add(peersTook/2)
 			default:
 				continue
 			}
 			all = append(all, h)
 		}
+	}
+	if peers == mostHolds/2 {
+		fmt.Fprintln(talk, "goprof: peers are named for the first part of the recording only: threads waited for them "+
+			"too often")
 	}
 	if some {
 		failed = nil

@@ -216,7 +216,7 @@ func (r *offRun) lookAt(th *offThread) {
 	o := r.Tracer.LookUnstoppedDuring(th.tid, r.known[th.tid], snap, r.opt.During)
 	if o != ptrace.Taken {
 		r.Queue.Done(snap)
-		r.CheckEnd(o)
+		r.CheckEnd(o, true)
 		if o == ptrace.ThreadGone || o == ptrace.Zombie { // the thread left its CPU for the last time
 			delete(r.threads, th.tid)
 		}

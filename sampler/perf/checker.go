@@ -130,6 +130,7 @@ func (s *checker) sleep() {
 //go:nosplit
 func (s *checker) lookIntoRings() {
 	found, urgent, waiting := false, false, false
+	s.when = 0
 	for i := range s.rings[:min(uint(s.n), mostChecked)] {
 		r := &s.rings[i]
 		tail := atomic.LoadUint64(r.tail) // read before head, so that tail is not beyond head
@@ -160,12 +161,14 @@ func (s *checker) lookIntoRings() {
 //go:nosplit
 func (s *checker) noteFind(found bool) {
 	switch {
-	case s.often == oftenMost && !found, found && s.when-s.foundAt > perfSoon+perfSoon/4:
-		s.often = 0
-	case found:
+	case found && (s.often == oftenMost || s.when-s.foundAt <= perfSoon+perfSoon/4):
 		s.often = min(s.often+1, oftenMost)
+	case found || s.often == oftenMost:
+		s.often = 0
 	}
-	s.foundAt = s.when
+	if found {
+		s.foundAt = s.when
+	}
 }
 
 // call wakes the sampling thread.
@@ -194,7 +197,7 @@ func (s *checker) look(r *checkedRing, head uint64) (urgent bool) {
 		}
 		if uint32(word) == ring.KindSample && !(size == ring.SpanRecord && ring.BeginsSpan(r.word(r.seen+ring.SpanMark))) {
 			s.lying++
-			s.when = int64(r.word(r.seen + ring.HeaderSize + 8))
+			s.when = max(s.when, int64(r.word(r.seen+ring.HeaderSize+8)))
 			urgent = urgent || s.isNews(r, r.seen+ring.HeaderSize, r.seen+size)
 		}
 		r.seen += size

@@ -61,8 +61,7 @@ func TestPerfCopiesNothingOfOthers(t *testing.T) {
 }
 
 // TestWidePeriods: the events of CPUs have the rate that was asked for, and meet each part of a program that does the
-// same thing twice a second. Goprof itself wakes up twice a second in a lean run, and looks around four times in
-// others.
+// same thing twice a second. Goprof itself wakes up once a second in a lean run, and looks around four times in others.
 func TestWidePeriods(t *testing.T) {
 	const again = int64(time.Second / 2)
 	for _, c := range []struct {

@@ -33,7 +33,7 @@ func TestFrozenThread(t *testing.T) {
 				snap := new(look.Look)
 				o := tr.Look(p.PID, Hint{}, snap)
 				f.Thaw(t)
-				const mostLate = 20
+				const mostLate = 200
 				late := 0
 				ctest.Eventually(t, "taken", func() bool {
 					if o == Pending {

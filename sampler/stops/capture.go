@@ -172,11 +172,14 @@ func (c *Run) Collect() {
 // maxDenied looks in a row that are not permitted end the run.
 const maxDenied = 10
 
-// CheckEnd learns from a look's outcome whether further looks make sense.
-func (c *Run) CheckEnd(o ptrace.Outcome) {
+// CheckEnd learns from a look's outcome whether further looks make sense. A look without a stop may succeed although no
+// thread may be stopped.
+func (c *Run) CheckEnd(o ptrace.Outcome, unstopped bool) {
 	switch o {
 	case ptrace.Taken:
-		c.denied, c.taken = 0, true
+		if c.taken = true; !unstopped {
+			c.denied = 0
+		}
 	case ptrace.ProcessGone:
 		c.Stats.Ended = true
 	case ptrace.NotPermitted:

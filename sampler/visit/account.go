@@ -63,9 +63,7 @@ func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	}
 	n := snap.Samples()
 	r.Stats.Attempted += n
-	if o != ptrace.Taken || !snap.Waiting.Unstopped { // such a look succeeds even where no thread may be stopped
-		r.CheckEnd(o)
-	}
+	r.CheckEnd(o, snap.Waiting.Unstopped)
 	if o == ptrace.Taken {
 		r.Stats.Taken += n
 		r.Hand(snap)

@@ -125,7 +125,7 @@ func (r *groupRun) shift() {
 		r.sendAway() // first: a process that leaves may join again
 		r.takeIn()
 		r.collect()
-		if r.pending == 0 {
+		if r.pending == 0 || r.stock.Low() { // a stop may be pending for long
 			r.stock.Fill()
 		}
 		used := sampler.ThreadCPU()

@@ -121,7 +121,7 @@ func (r *gatherRun) tick() {
 	var g Gathering
 	ok := false
 	if !r.Tracer.Apart(func() { g, ok = r.ask.Read() }) {
-		r.CheckEnd(ptrace.Silent)
+		r.CheckEnd(ptrace.Silent, true)
 		return
 	}
 	if !ok {

@@ -229,7 +229,7 @@ func (r *wallRun) accountAndPass(th *watched, snap *look.Look, o ptrace.Outcome)
 		r.lose(th, o)
 		return
 	}
-	r.CheckEnd(o)
+	r.CheckEnd(o, false)
 	r.Stats.Attempted += th.owed
 	r.Stats.Taken += th.owed
 	th.tally = new(look.Tally)
@@ -258,7 +258,7 @@ func (r *wallRun) lose(th *watched, o ptrace.Outcome) {
 	}
 	r.Stats.Attempted += th.owed
 	r.Stats.Lost[o] += th.owed
-	r.CheckEnd(o)
+	r.CheckEnd(o, false)
 }
 
 const (

@@ -286,8 +286,13 @@ func (w *Walker) emitFramed(fp uint64, l arch.InterpLayout) profile.Reason {
 // Before the interpreter calls Java, it stores its stack pointer in the frame, and clears it afterwards
 // (interp_masm_x86.cpp, prepare_to_jump_from_interpreted; JDK 25 in words from fp, JDK 21 still the address). Only an
 // adapter's alignment and the arguments of a compiled callee are between that pointer and the callee.
+//
+// On aarch64 the pointer is that of the operands, and the frame ends at the machine's stack pointer below. But if
+// deoptimisation has made the frame, it ends at its operands, and the stored machine's stack pointer is lower, or not
+// set at all up to JDK 17 (abstractInterpreter_aarch64.cpp, layout_activation).
 func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
-	at, isOperands, ok := w.notedSP(fp, l)
+	slot, ok := w.slot(fp, l.LastSP)
+	at := vmstructs.SlotAddress(fp, slot)
 	const aligned, most, operands = 4, 255, 256 // in words; a method has at most 255 parameters (JVMS 4.3.3)
 	arguments, sp := most, w.cur.sp
 	if w.cur.calledSP != 0 {
@@ -298,25 +303,32 @@ func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 	} else if w.cur.callee != nil {
 		arguments = min(w.cur.callee.Parameters(), most)
 	}
-	if isOperands {
-		arguments += operands
+	endsAt := func(at uint64, arguments int) bool {
+		return at+aligned*8 >= sp && at <= sp+uint64(arguments+aligned)*8
 	}
-	return ok && (at == 0 || at+aligned*8 >= sp && at <= sp+uint64(arguments+aligned)*8)
+	switch {
+	case !ok:
+		return false
+	case at == 0 || endsAt(at, arguments):
+		return true
+	case !l.OperandSP:
+		return false
+	}
+	if machine, set := w.extendedSP(fp, at, l); set {
+		return endsAt(machine, arguments)
+	}
+	return endsAt(at, arguments+operands)
 }
 
-// notedSP returns the stack pointer that the interpreter stored in the frame at fp before it called Java, or 0.
-// isOperands: the pointer is that of the operands, which is higher by an unknown number of words (up to JDK 17).
-func (w *Walker) notedSP(fp uint64, l arch.InterpLayout) (at uint64, isOperands, ok bool) {
-	at, ok = w.slot(fp, l.LastSP)
-	at = vmstructs.SlotAddress(fp, at)
-	if isOperands = l.OperandSP; isOperands && at != 0 && l.ExtendedSP != 0 {
-		// Deoptimisation does not set the slot, which may have any value.
-		sp, in := w.slot(fp, l.ExtendedSP)
-		if sp = vmstructs.SlotAddress(fp, sp); in && sp&15 == 0 && sp <= at && sp >= w.cur.sp-8*maxArguments {
-			at, isOperands = sp, false
-		}
+// extendedSP returns the machine's stack pointer that the interpreter stored in the frame at fp, whose operands end at
+// operands. Where deoptimisation does not set the slot, it may have any value.
+func (w *Walker) extendedSP(fp, operands uint64, l arch.InterpLayout) (sp uint64, ok bool) {
+	if l.ExtendedSP == 0 {
+		return 0, false
 	}
-	return at, isOperands, ok
+	slot, in := w.slot(fp, l.ExtendedSP)
+	sp = vmstructs.SlotAddress(fp, slot)
+	return sp, in && sp&15 == 0 && sp <= operands && sp >= w.cur.sp-8*maxArguments
 }
 
 // hasJustReturned reports whether the interpreter is at the code after a call, and has not restored its registers yet.

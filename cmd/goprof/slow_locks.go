@@ -58,7 +58,7 @@ var errLongReading = errors.New("a reading takes longer than " + longestReading.
 
 // readHolds returns an error if every reading was dropped.
 func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []requests.Hold, failed error) {
-	some, virtual, slow, peers := false, s.HasVirtual(), 0, 0
+	some, virtual, slow, peers, late := false, s.HasVirtual(), 0, 0, 0
 	for wait := locksEvery; sleepUntil(ctx, time.Now().Add(wait)); {
 		began, used := time.Now(), session.OwnCPU()
 		opt := session.DumpOptions{Bare: true, Locks: true, Find: longestReading / 4, Cancel: ctx}
@@ -75,6 +75,10 @@ func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []r
 			err = s.Peers(threads)
 		}
 		peersTook := time.Since(asked)
+		known := peersTook <= longestReading
+		if !known {
+			late++
+		}
 		wait = min(max(locksEvery, locksShare*(session.OwnCPU()-used)), locksSeldom)
 		if err == nil && took > longestReading {
 			if slow++; virtual && slow == mostSlow {
@@ -95,7 +99,7 @@ func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []r
 			switch w := t.WaitsFor; {
 			case w != nil && (w.OfAnother() || w.Kind == profile.Task) && (w.Owner.TID != 0 || w.Owner.Virtual != 0):
 				h.Lock, h.Owner = w.Class, w.Owner
-			case t.Peer != "" && peers < mostHolds/2 && peersTook <= longestReading: // idle threads have peers, too
+			case t.Peer != "" && known && peers < mostHolds/2: // idle threads have peers, too
 				peers++
 				h.Peer, h.At = t.Peer, asked.Add(peersTook/2)
 			default:
@@ -103,6 +107,9 @@ func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []r
 			}
 			all = append(all, h)
 		}
+	}
+	if late > 0 {
+		fmt.Fprintf(talk, "goprof: %d readings of peers are left out: each took longer than %v\n", late, longestReading)
 	}
 	if peers == mostHolds/2 {
 		fmt.Fprintln(talk, "goprof: peers are named for the first part of the recording only: threads waited for them "+

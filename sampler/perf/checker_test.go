@@ -273,6 +273,9 @@ func TestCheckerSleepsIfSamplesComeOften(t *testing.T) {
 	if r.s.often != oftenMost {
 		t.Error("samples come often")
 	}
+	if sampleAfter(2*perfSoon) != oftenMost { // the first of one sleep, and the last of the next
+		t.Error("two sleeps brought samples")
+	}
 	if r.calls(); r.s.often != 0 {
 		t.Error("the sleep brought no sample")
 	}

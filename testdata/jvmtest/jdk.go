@@ -258,5 +258,5 @@ func forDrawn(t *testing.T, left []JDK, test func(t *testing.T, jdk JDK)) {
 			return
 		}
 	}
-	missing(t, "it skips with each JDK that is here")
+	missing(t, "the test skips with each JDK of this machine")
 }

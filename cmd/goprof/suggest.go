@@ -31,7 +31,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 		suggestFlag(cmd, e, unknown, os.Args)
 		return e
-	case errors.As(err, &value) && value.GetFlag().Name == "pid" && (value.GetValue()+"-")[0] == '-':
+	case errors.As(err, &value) && value.GetFlag().Name == "pid" && (value.GetValue() + "-")[0] == '-':
 		return &exit.Error{Code: exit.General, What: fmt.Sprintf("--pid has no number, but %q", value.GetValue()),
 			Why: "a variable or a search for the process may have given nothing", Remedy: "goprof list"}
 	case errors.As(err, &value) && value.GetFlag().Value.Type() == "duration":
